@@ -10,6 +10,8 @@ import scipy.sparse as sp
 from maxmargin.certificates import MarginBracket, bracket_hard_margin, has_no_margin
 from maxmargin.data import Points, as_dense, centred_and_scaled, exact_numbers, validate_two_classes
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.exact_numbers import float64_rounds
+from maxmargin.data.printed_bounds import digits_down, digits_up
 from maxmargin.data.user_warnings import warn_user
 from maxmargin.data.validation import is_collection, n_threads_of
 from maxmargin.problems.hard_margin import HardMarginProblem
@@ -90,17 +92,17 @@ class Separation:
 
     def __str__(self) -> str:
         bracket = self.certificate
-        share = bracket.upper / bracket.radius if bracket.radius else 0.0
+        most = digits_up(bracket.upper, 6)
         how = " (decided in exact arithmetic)" if self.exact else ""
         if self.separable and not bracket.separates:
             return (
                 f"A hyperplane separates the two classes{how}, but not with coefficients of float64; no hyperplane has "
-                f"a margin above {bracket.upper:.6g}."
+                f"a margin above {most}."
             )
         if self.separable:
             return (
-                f"A hyperplane separates the two classes{how} with margin {self.margin:.6g}; no hyperplane has a "
-                f"margin above {bracket.upper:.6g}."
+                f"A hyperplane separates the two classes{how} with margin {digits_down(self.margin, 6)}; no hyperplane "
+                f"has a margin above {most}."
             )
         if self.separable is False:
             used = int(np.count_nonzero(np.asarray(self.hull_weights)))
@@ -109,7 +111,8 @@ class Separation:
                 "points show."
             )
         why = "undecided at this precision" if self.status is Status.STALLED else f"not decided yet ({self.status})"
-        return f"{why.capitalize()}: no hyperplane has a margin above {bracket.upper:.6g} ({share:.2g} R)."
+        share = digits_up(bracket.relative_upper, 2)
+        return f"{why.capitalize()}: no hyperplane has a margin above {most} ({share} R)."
 
 
 class DistanceBracket(float):
@@ -190,12 +193,13 @@ class HullDistance:
 
     def __str__(self) -> str:
         used = int(np.count_nonzero(self.weights))
-        lower, upper = self.distance.lower, self.distance.upper
-        if lower > 0.0:
-            return f"The hulls are between {lower:.6g} and {upper:.6g} apart, at points of {used} rows."
+        lower, most = digits_down(self.distance.lower, 6), digits_up(self.distance.upper, 6)
+        if self.distance.lower > 0.0:
+            return f"The hulls are between {lower} and {most} apart, at points of {used} rows."
         if self.certificate.hulls_meet:
-            return f"The hulls meet, at points of {used} rows that are at most {upper:.2g} apart after rounding."
-        return f"The hulls are at most {upper:.6g} apart; whether they meet is not known yet ({self.status})."
+            few = digits_up(self.distance.upper, 2)
+            return f"The hulls meet, at points of {used} rows that are at most {few} apart after rounding."
+        return f"The hulls are at most {most} apart; whether they meet is not known yet ({self.status})."
 
     @property
     def at_least(self) -> float:
@@ -262,7 +266,7 @@ def separate(
     >>> from maxmargin import separate
     >>> X, y = load_iris(return_X_y=True)
     >>> print(separate(X, y == 0))
-    A hyperplane separates the two classes with margin 0.817556; no hyperplane has a margin above 0.817556.
+    A hyperplane separates the two classes with margin 0.817555; no hyperplane has a margin above 0.817556.
     >>> separate(X, y == 1).separable
     False
     """
@@ -369,7 +373,7 @@ def hull_distance(
     >>> from maxmargin import hull_distance
     >>> result = hull_distance([[0.0, 0.0], [0.0, 2.0], [3.0, 1.0]], [0, 0, 1])
     >>> print(result)
-    The hulls are between 3 and 3 apart, at points of 3 rows.
+    The hulls are between 2.99999 and 3.00001 apart, at points of 3 rows.
     >>> result.points.round(6)
     array([[3., 1.],
            [0., 1.]])
@@ -426,15 +430,16 @@ def _reduce_weights(
 def _problem(X: Any, y: Any, fit_intercept: bool, caller: str) -> HardMarginProblem:
     if not isinstance(fit_intercept, (bool, np.bool_)):
         raise ValueError(f"fit_intercept must be True or False; it is {fit_intercept!r}.")
-    dataset = validate_two_classes(X, y, caller=caller)
-    numbers = exact_numbers(X, dataset.points)
-    if numbers is not None and numbers.size > exact_simplex.LARGEST_EXACT:
+    dataset = validate_two_classes(X, y, caller=caller, may_round=True)
+    points, numbers = dataset.points, None
+    if points.n_rows * points.n_columns <= exact_simplex.LARGEST_EXACT:
+        numbers = exact_numbers(X, points)
+    elif float64_rounds(X):
         warn_user(
             f"X has numbers that float64 rounds: {caller} speaks of the rounded ones. Data of at most "
             f"{exact_simplex.LARGEST_EXACT} entries are decided as they are.",
             UserWarning,
         )
-        numbers = None
     return HardMarginProblem(dataset, bool(fit_intercept), numbers)
 
 

@@ -30,6 +30,7 @@ from maxmargin import (
     mistake_bound,
 )
 from maxmargin.certificates import hard_margin, kernel_gap, rounding
+from maxmargin.data.printed_bounds import digits_up
 from real_data import load, random_set
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
@@ -205,7 +206,9 @@ def test_kkt_classes_are_those_of_the_optimum_at_the_default_tolerance(solver, t
     proof = model.certificate_
     assert (proof.outside, proof.on_margin, proof.inside, proof.misclassified) == (151, 10, 17, 0)
     assert "27 support vectors: 10 on the margin, 17 inside it, 0 misclassified" in str(proof)
-    assert str(proof).startswith(f"relative duality gap {proof.relative:.2g} (primal {proof.primal:.8g}, dual ")
+    assert str(proof).startswith(
+        f"relative duality gap {digits_up(proof.relative, 2)} (primal {digits_up(proof.primal, 8)}, dual "
+    )
 
 
 def test_kkt_classes_of_losses_without_an_upper_bound():

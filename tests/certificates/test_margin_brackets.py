@@ -1,17 +1,25 @@
 """Margin brackets: true in exact arithmetic, and refused where something was changed."""
 
 import pickle
+import warnings
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from maxmargin import (
     CertificateError,
     LinearSVC,
+    MarginBracket,
+    MarginPerceptron,
+    MistakeBound,
     NotSeparableError,
+    Perceptron,
     Status,
     certify,
     separate,
@@ -108,3 +116,56 @@ def test_duals_of_rows_that_changed_their_side_prove_nothing():
         rows = slice(None) if weights is None else weights > 0
         best = separate(X[rows], labels[rows])
         assert bracket.upper >= best.certificate.lower
+
+
+@pytest.mark.parametrize("radius", [1.0, 1e6])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"lower": 4e-10}, "separates"),
+        ({"lower": 1e-300}, "separates"),
+        ({"upper": 0.0}, "upper"),
+        ({"upper": 4.99e-10}, "upper"),
+        ({"upper": 1e-300}, "upper"),
+        ({"hulls_meet": True}, "hulls meet"),
+        ({"radius": 0.9}, "radius"),
+    ],
+)
+def test_a_claim_that_is_small_beside_the_radius_is_refused(change, message, radius):
+    def scaled(**numbers):
+        return {name: value if isinstance(value, bool) else value * radius for name, value in numbers.items()}
+
+    proven = MarginBracket(space="x", **scaled(lower=-1e-12, upper=5e-10, radius=1.0))
+    replace(proven).check(proven)
+    with pytest.raises(CertificateError, match=message):
+        replace(proven, **scaled(**change)).check(proven)
+    # Weaker claims follow.
+    replace(proven, **scaled(lower=-1.0, upper=0.5)).check(proven)
+
+
+def test_a_margin_is_compared_with_itself():
+    proven = MarginBracket(1e-6, 2e-6, 1.0, "x")
+    for change in ({"lower": 1e-6 + 1e-10}, {"upper": 2e-6 - 1e-10}):
+        with pytest.raises(CertificateError):
+            replace(proven, **change).check(proven)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_brackets_of_dense_rows_prove_those_of_sparse_rows_and_the_other_way_round(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 400)) * (rng.random((60, 400)) < 0.05) * 1e3
+    y = rng.integers(0, 2, 60)
+    for model in (Perceptron(max_iter=20), MarginPerceptron(max_iter=3), LinearSVC(C=np.inf, max_iter=2)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            dense, sparse = clone(model).fit(X, y), clone(model).fit(sp.csr_array(X), y)
+        for fitted in (dense, sparse):
+            for rows in (X, sp.csr_array(X)):
+                fitted.certificate_.check(certify(fitted, rows, y))
+
+
+def test_a_mistake_bound_without_a_deficit_is_refused_where_there_is_one():
+    bracket = MarginBracket(0.5, 1.0, 1.0, "x")
+    proven = MistakeBound(1, 4.0, 0.5, 1e-301, 1.0, 5, bracket)
+    with pytest.raises(CertificateError, match="deficit"):
+        replace(proven, deficit=0.0).check(proven)

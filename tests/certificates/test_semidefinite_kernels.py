@@ -12,7 +12,11 @@ from maxmargin.data import Points
 from maxmargin.problems.kernels import kernel_by_name
 from maxmargin.problems.semidefinite import (
     ASSUMPTION,
+    ASSUMPTION_OF_FUNCTIONS,
+    ENTRY_ERROR,
+    MOST_ROWS_TO_FACTORISE,
     KernelFacts,
+    has_indefinite_pair,
     is_semidefinite,
     largest_asymmetry,
     smallest_ritz_value,
@@ -83,7 +87,10 @@ def test_user_functions_are_tested():
     y = np.where(X[:, 0] > 0, 1, -1)
     good = SVC(kernel=lambda a, b: np.exp(-np.square(a[:, None] - b).sum(axis=2))).fit(X, y)
     assert good.status_ is Status.SOLVED
-    assert good.certificate_.assumption == ASSUMPTION
+    assert good.certificate_.assumption == ASSUMPTION_OF_FUNCTIONS
+    assert "and its values are exact: " in str(good.certificate_)
+    perceptron = KernelPerceptron(kernel=lambda a, b: a @ b.T, max_iter=5).fit(X, y)
+    assert perceptron.certificate_.assumption == ASSUMPTION_OF_FUNCTIONS
     for bad in (lambda a, b: np.tanh(a @ b.T - 1.0), lambda a, b: a @ b.T + 0.1 * a[:, :1]):
         for model in (SVC(kernel=bad, max_iter=500).fit(X, y), KernelPerceptron(kernel=bad, max_iter=5).fit(X, y)):
             assert getattr(model.certificate_, "dual", -np.inf) == -np.inf
@@ -121,6 +128,37 @@ def test_asymmetry_beyond_rounding_is_refused_and_below_it_counted():
     assert model.certificate_.primal >= SVC(kernel="precomputed").fit(K, y).certificate_.dual
     single = (K + np.eye(40)).astype(np.float32)
     assert SVC(kernel="precomputed").fit(single, y).status_ is Status.SOLVED
+
+
+def test_a_pair_of_rows_that_is_not_semidefinite_is_seen_among_many():
+    n = 3500
+    sample = np.random.default_rng(0).choice(n, MOST_ROWS_TO_FACTORISE, replace=False)
+    first, second = np.setdiff1d(np.arange(n), sample)[:2]
+    # Large eigenvalues elsewhere: a Krylov space of few steps does not contain the pair.
+    K = np.diag(np.geomspace(1.0, 1e6, n))
+    K[first, first] = K[second, second] = 1.0
+    K[first, second] = K[second, first] = 1.5
+    facts = KernelFacts(None, Points(K))
+    assert smallest_ritz_value(facts.points.scores, n) > 0.0
+    assert facts.may_be_indefinite
+    K[first, second] = K[second, first] = -1.0
+    assert not KernelFacts(None, Points(K)).may_be_indefinite
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+def test_every_2_by_2_minor_is_tested(scale):
+    generator = np.random.default_rng(1)
+    A = generator.normal(size=(600, 30))
+    K = A @ A.T
+    assert not has_indefinite_pair(scale * K, 600 * ENTRY_ERROR * scale * np.abs(K).max())
+    for _ in range(20):
+        i, j = generator.choice(600, 2, replace=False)
+        changed = K.copy()
+        changed[i, j] = changed[j, i] = -np.sqrt(K[i, i] * K[j, j]) * (1.0 + 1e-6)
+        assert has_indefinite_pair(scale * changed, 600 * ENTRY_ERROR * scale * np.abs(K).max())
+    K[5, 5] = -1e-3
+    assert has_indefinite_pair(scale * K, 600 * ENTRY_ERROR * scale * np.abs(K).max())
+    assert not has_indefinite_pair(np.zeros((3, 3)), 0.0)
 
 
 def test_the_parts_of_the_test():

@@ -36,6 +36,16 @@ ESTIMATORS = str(Path(maxmargin.__file__).parent / "estimators")
 # Of more places than these, so many are tried, evenly distributed.
 MOST_PLACES = 40
 ERRORS = (KeyboardInterrupt, MemoryError, RuntimeError)
+# Small data are solved in compiled calls that ask for no limits, or once in many steps: here every step asks.
+EVERY_STEP_ASKS = {
+    "maxmargin.data.Points.small_rows": None,
+    "maxmargin.solvers.kernel.smo_full_matrix.STEPS_PER_CHECK": 1,
+    "maxmargin.solvers.kernel.nu_smo.STEPS_PER_CHECK": 1,
+    "maxmargin.solvers.kernel.one_vs_one.WORK_PER_CALL": 1.0,
+}
+# So many places a fit is broken off at, at least; of linear systems that are solved once there are fewer checks.
+LEAST_PLACES = {"check": 10, "line": MOST_PLACES, "assignment": 10}
+LEAST_CHECKS = {BayesianRegression: 0, Lasso: 1, Ridge: 5, ElasticNet: 5, OneClassSVM: 5}
 
 MODELS = [
     Perceptron(max_iter=30),
@@ -67,6 +77,8 @@ MODELS = [
     NuSVR(),
     OneClassSVM(),
     Perceptron(max_iter=30, penalty="elasticnet"),
+    SVC(probability=True, random_state=0),
+    LogisticRegression(l1_ratio=1.0),
 ]
 STREAMS = [Perceptron(), Perceptron(average=True), KernelPerceptron()]
 
@@ -126,20 +138,34 @@ def same(first, second):
     return pickle.dumps(first) == pickle.dumps(second)
 
 
-def places_of(model, where, run):
+@pytest.fixture(autouse=True)
+def every_step_asks(request, monkeypatch):
+    if request.node.callspec.params.get("where") == "check":
+        for name, value in EVERY_STEP_ASKS.items():
+            monkeypatch.setattr(name, value)
+
+
+def least_places(model, where):
+    """How many places there are at least: a test of none would find nothing."""
+    return LEAST_CHECKS.get(type(model), LEAST_PLACES[where]) if where == "check" else LEAST_PLACES[where]
+
+
+def places_of(model, where, run, least):
     """Where a run can be broken off, and what it leaves if it is not."""
     whole = pickle.loads(pickle.dumps(model))
     with fault_at(whole, where, -1) as count:
         run(whole)
     n_places = count[0]
+    assert n_places >= least
     places = np.unique(np.linspace(0, n_places - 1, min(n_places, MOST_PLACES)).astype(int)) if n_places else []
     return places, fitted_attributes(whole)
 
 
-def assert_old_or_new(model, where, run, rows_before):
+def assert_old_or_new(model, where, run, rows_before, least=None):
     """Break a run off at every place."""
+    least = least_places(model, where) if least is None else least
     stored, before = pickle.dumps(vars(model)), dict(vars(model))
-    places, new = places_of(model, where, run)
+    places, new = places_of(model, where, run, least)
     for place in places:
         with fault_at(model, where, place, ERRORS[place % len(ERRORS)]):
             try:
@@ -182,7 +208,30 @@ def test_a_stream_that_is_broken_off_goes_on_from_where_it_was(model, fitted, wh
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = model.fit(*rows) if fitted else model.partial_fit(*rows, classes=np.unique(rows[1]))
-        assert_old_or_new(model, where, lambda one: one.partial_fit(*others), rows)
+        # A block is one epoch, which asks once.
+        least = 1 if where == "check" else None
+        assert_old_or_new(model, where, lambda one: one.partial_fit(*others), rows, least)
+
+
+@pytest.mark.parametrize("where", ["assignment", "check", "line"])
+def test_a_fit_on_blocks_that_is_broken_off(where):
+    rows, (X, y) = random_set(0, n=40, d=3), random_set(1, n=40, d=3)
+    model, blocks = Perceptron(), [(X[k : k + 10], y[k : k + 10]) for k in range(0, 40, 10)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(*rows)
+        assert_old_or_new(model, where, lambda one: one.fit_blocks(blocks, passes=5), rows)
+
+
+@pytest.mark.parametrize("where", ["assignment", "check", "line"])
+def test_a_joint_logistic_regression_with_a_1_norm_that_is_broken_off(where):
+    X, y = random_set(0, n=40, d=3)
+    rows, others = (X, (X[:, 0] > 0) + (y > 0)), (X[::-1], (X[:, 1] > 0) + (y > 0))
+    model = LogisticRegression(l1_ratio=0.9, C=10.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(*rows)
+        assert_old_or_new(model, where, lambda one: one.fit(*others), rows)
 
 
 @pytest.mark.parametrize("where", ["assignment", "check", "line"])

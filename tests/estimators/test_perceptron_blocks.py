@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from maxmargin import Perceptron, certify, load, save
+from maxmargin.cli.stream import mistakes_entry
 from maxmargin.files import open_store, write_store
 from maxmargin.solvers.core import LimitWarning, Status
 
@@ -120,6 +121,32 @@ def test_what_cannot_be_learned_from_blocks_is_refused():
     with pytest.raises(ValueError, match="features"):
         Perceptron().fit_blocks([*blocks, (np.zeros((1, 5)), [0])])
     assert not hasattr(Perceptron(rule="batch"), "fit_blocks")
+
+
+def test_a_run_that_ends_inside_of_a_pass_says_what_it_has_seen():
+    class Blocks:
+        """Ctrl-C comes at the sixth block of the second pass; the labels are read before the first one."""
+
+        n_readings = 0
+
+        def __iter__(self):
+            self.n_readings += 1
+            for number, block in enumerate(cut(X, LABELS == 1, 10)):
+                if (self.n_readings, number) == (3, 5):
+                    signal.raise_signal(signal.SIGINT)
+                yield block
+
+    model = Perceptron()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit_blocks(Blocks(), passes=100)
+    assert model.status_ is Status.INTERRUPTED
+    seen = model.rows_evaluated_per_pass_
+    assert seen[0] == 150
+    assert 50 <= seen[1] <= 60
+    text = mistakes_entry(model, 150).text
+    assert f"over 150 rows, {seen[1]} of them in the last pass" in text
+    whole = mistakes_entry(Perceptron().fit_blocks(cut(X, LABELS == 1, 10), passes=2), 150).text
+    assert "over 150 rows, each" in whole
 
 
 def test_limits_leave_a_model_whose_bound_holds():

@@ -1,6 +1,9 @@
 """Runs end: after bounded work without progress, within ``max_time``, and soon after they are asked to stop."""
 
 import contextlib
+import json
+import subprocess
+import sys
 import threading
 import time
 from types import SimpleNamespace
@@ -178,6 +181,52 @@ def test_max_time_is_kept(name):
     assert elapsed < 8.0
     # Only a run that ends before the limit may end for another reason.
     assert model.status_ is Status.TIME_LIMIT or elapsed < 0.2
+
+
+# As benchmarks/limits.py: the clock of the fits is processor time, so that a busy machine changes little.
+FITS_BY_PROCESSOR_TIME = """
+import json, sys, time, warnings
+time.perf_counter = time.process_time
+import numpy as np
+from threadpoolctl import threadpool_limits
+import maxmargin as mm
+
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+X = rng.standard_normal((100_000, 80))  # 64 MB
+y = np.where(X[:, 0] + 3.0 * rng.standard_normal(len(X)) > 0.0, 1, -1)
+limit, found = float(sys.argv[1]), {}
+models = {
+    "LinearSVC": mm.LinearSVC(C=100.0, tol=1e-13),
+    "Crammer-Singer": mm.LinearSVC(multi_class="crammer_singer", tol=1e-13),
+    "LogisticRegression": mm.LogisticRegression(C=np.inf, tol=1e-300),
+    "L1": mm.LogisticRegression(l1_ratio=1.0, tol=1e-13),
+    "SVC": mm.SVC(C=10.0, tol=1e-13),
+    "NuSVC": mm.NuSVC(nu=0.1, tol=1e-13),
+    "Perceptron": mm.Perceptron(max_iter=10**9, n_iter_no_change=10**9),
+    "KernelPerceptron": mm.KernelPerceptron(max_iter=10**9),
+}
+with threadpool_limits(1):
+    for name, model in models.items():
+        model.set_params(max_time=limit, n_jobs=1)
+        for _ in range(2):  # the first one compiles
+            labels = y + (X[:, 1] > 1.0) if name == "Crammer-Singer" else y
+            began = time.process_time()
+            model.fit(X, labels)
+            seconds = time.process_time() - began
+        found[name] = seconds, str(model.status_)
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.slow
+def test_max_time_is_exceeded_by_half_a_second_and_a_twentieth_at_most():
+    limit = 0.7
+    command = [sys.executable, "-c", FITS_BY_PROCESSOR_TIME, str(limit)]
+    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert {name: values for name, values in found.items() if values[0] > limit * 1.05 + 0.5} == {}
+    assert sum(status == "time limit" for _, status in found.values()) >= 5
+    assert all(status == "time limit" or seconds < limit + 0.5 for seconds, status in found.values())
 
 
 def test_a_start_from_a_subsample_can_be_interrupted():

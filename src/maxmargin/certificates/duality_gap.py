@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from maxmargin.certificates.base import Certificate
 from maxmargin.certificates.rounding import up
+from maxmargin.data.printed_bounds import digits_down, digits_up
 
 # Shares of the gap and of the value above which rounding errors are bounded more finely, which takes more passes.
 ROUNDING_SHARE = 0.1
@@ -73,13 +74,20 @@ class DualityGap(Certificate):
         """The duality gap relative to the primal value; at most 1 where the dual value is not negative."""
         if math.isinf(self.primal):
             return math.inf
-        ratio = self.gap / self.primal if self.primal > 0.0 else 0.0
+        ratio = up(self.gap / self.primal) if self.primal > 0.0 < self.gap else 0.0
         return min(1.0, ratio) if self.dual >= 0.0 else ratio
 
     def __str__(self) -> str:
-        # Relative to an optimum that may be zero a gap says nothing.
-        gap = f"relative duality gap {self.relative:.2g}" if self.dual > 0.0 else f"duality gap {self.gap:.2g}"
-        return f"{gap} (primal {self.primal:.8g}, dual {self.dual:.8g}){self._details()}"
+        return f"{self._values(self.dual > 0.0)}{self._details()}"
+
+    def _values(self, relative: bool) -> str:
+        """The gap and its two values; relative to an optimum that may be zero a gap says nothing."""
+        gap = (
+            f"relative duality gap {digits_up(self.relative, 2)}"
+            if relative
+            else f"duality gap {digits_up(self.gap, 2)}"
+        )
+        return f"{gap} (primal {digits_up(self.primal, 8)}, dual {digits_down(self.dual, 8)})"
 
     def _details(self) -> str:
         """Return the rest of the sentence, which depends on the problem."""

@@ -32,6 +32,7 @@ from maxmargin.certificates.rounding import (
     upper_bound,
 )
 from maxmargin.certificates.svm_dual_bounds import Sides, balancing_share, merged_sides, sides_of, sides_of_block
+from maxmargin.data.printed_bounds import digits_down, digits_up
 from maxmargin.data.rows import as_dense
 from maxmargin.engine import Block, Engine, MemoryEngine, Threads
 from maxmargin.engine.dask import DaskEngine, Handle
@@ -97,15 +98,15 @@ class LogisticGap(DualityGap):
     def __str__(self) -> str:
         if self.margin > 0.0:
             return (
-                f"the hyperplane separates the classes with a margin of at least {self.margin:.6g}: along it the loss, "
-                f"{self.primal:.6g} here, tends to zero and has no minimum"
+                f"the hyperplane separates the classes with a margin of at least {digits_down(self.margin, 6)}: along "
+                f"it the loss, at most {digits_up(self.primal, 6)} here, tends to zero and has no minimum"
             )
         return super().__str__()
 
     def _details(self) -> str:
         if math.isinf(self.reach):
             return ""
-        among = f" among hyperplanes of norm up to {self.reach:.3g} in columns of unit standard deviation"
+        among = f" among hyperplanes of norm up to {digits_down(self.reach, 3)} in columns of unit standard deviation"
         quasi = (
             f"; a hyperplane has {self.freed} points strictly on its correct side and misclassifies none: no minimum"
         )

@@ -3,9 +3,14 @@
 import math
 from dataclasses import dataclass, field
 
-from maxmargin.certificates.base import Certificate, InfeasibleError
+from maxmargin.certificates.base import AGREEMENT, Certificate, InfeasibleError
 from maxmargin.certificates.geometry import Geometry
-from maxmargin.certificates.rounding import lower_bound, up, upper_bound
+from maxmargin.certificates.rounding import down, lower_bound, up, upper_bound
+from maxmargin.data.printed_bounds import digits_down, digits_up, percent_down
+
+# Differences between two correct computations of a margin, and of the norm of a hull point, relative to R: bounds on
+# the errors of scores grow with the stored entries of a row, of which dense rows have more.
+MARGIN_ROUNDING, HULL_ROUNDING = 2.0**-40, 2.0**-46
 
 
 @dataclass(frozen=True)
@@ -76,12 +81,22 @@ class MarginBracket(Certificate):
     @property
     def share(self) -> float:
         """A lower bound on the hyperplane's margin divided by the largest possible one."""
-        return max(0.0, self.lower / self.upper) if self.upper > 0.0 else 0.0
+        if not self.separates:
+            return 0.0
+        return 1.0 if self.lower == self.upper else down(self.lower / self.upper)
 
     @property
     def relative(self) -> float:
         """The width of the bracket relative to its upper bound; one where the hyperplane does not separate."""
-        return 1.0 - self.share
+        share = self.share
+        return min(1.0, up(1.0 - share)) if share < 1.0 else 0.0
+
+    @property
+    def relative_upper(self) -> float:
+        """The upper bound in units of R, rounded up."""
+        if self.upper == self.radius:
+            return 1.0 if self.upper else 0.0
+        return min(1.0, up(self.upper / self.radius)) if self.upper else 0.0
 
     def __str__(self) -> str:
         return f"{self.assumption}: {self.statement}" if self.assumption else self.statement
@@ -91,30 +106,36 @@ class MarginBracket(Certificate):
         """What is proven in one sentence, without the assumption."""
         if math.isinf(self.upper):
             return f"no bound on the margin of the points {self.space}"
+        most = digits_up(self.upper, 6)
         if self.separates:
-            # Rounded down: the sentence states a lower bound.
-            percent = math.floor(1000.0 * self.share) / 10.0
             return (
-                f"the hyperplane separates the points {self.space} with margin {self.lower:.6g}; no hyperplane has a "
-                f"margin above {self.upper:.6g}: at least {percent:.1f} % of the largest margin"
+                f"the hyperplane separates the points {self.space} with margin {digits_down(self.lower, 6)}; no "
+                f"hyperplane has a margin above {most}: at least {percent_down(self.share, 3)} % of the largest margin"
             )
         if self.hulls_meet:
             return f"no hyperplane separates the points {self.space}: the convex hulls of the classes meet"
-        relative = self.upper / self.radius if self.radius else 0.0
-        return (
-            f"no hyperplane separates the points {self.space} with a margin above {self.upper:.6g} ({relative:.2g} R)"
-        )
+        relative = digits_up(self.relative_upper, 2)
+        return f"no hyperplane separates the points {self.space} with a margin above {most} ({relative} R)"
 
     def check(self, proven: Certificate) -> None:
         """Raise CertificateError where a bound or the radius is not what the data prove."""
         self._same_kind(proven)
         assert isinstance(proven, MarginBracket)
         self._refuse_unless(self.space == proven.space, f"holds for the points {self.space}, not for {proven.space}")
-        self._check_lower_bounds(proven, "lower", scale=proven.radius)
-        self._check_upper_bounds(proven, "upper", scale=proven.radius)
+        self._refuse_unless(proven.separates or not self.separates, "it is not proven that the hyperplane separates")
+        self._check_lower_bounds(proven, "lower", scale=_scale(proven.lower, MARGIN_ROUNDING, proven.radius))
+        self._check_upper_bounds(proven, "upper", scale=_scale(proven.upper, HULL_ROUNDING, proven.radius))
+        self._refuse_unless(
+            self.upper > 0.0 or proven.upper <= 0.0, f"upper {self.upper!r} is less than {proven.upper!r}"
+        )
         self._check_equal(proven, "radius")
         self._refuse_unless(proven.hulls_meet or not self.hulls_meet, "it is not proven that the hulls meet")
         self._check_assumption(proven)
+
+
+def _scale(value: float, rounding: float, radius: float) -> float:
+    """The value relative to which AGREEMENT is asked for; infinite where a claim must not be stronger at all."""
+    return abs(value) + rounding / AGREEMENT * radius
 
 
 class NotSeparableError(InfeasibleError):

@@ -13,6 +13,7 @@ from maxmargin.certificates.margin_bracket import MarginBracket, bracket_margin
 from maxmargin.certificates.rounding import sum_at_most, up, upper_bound
 from maxmargin.data import validate_two_classes
 from maxmargin.data.array_types import UserArray
+from maxmargin.data.printed_bounds import digits_up
 from maxmargin.problems import PerceptronProblem
 from maxmargin.problems.margins import validate_coefficients
 
@@ -74,7 +75,8 @@ class MistakeBound(Certificate):
     radius : float
         R, the largest norm of a point.
     examples : int
-        The number of examples in all passes.
+        The number of examples that T is summed over: the rows times the passes, each of them whole. A limit that ends a
+        run inside of a pass leaves a run on fewer examples, for which the bound holds all the more.
     bracket : MarginBracket
         Bounds on the largest margin.
 
@@ -125,7 +127,8 @@ class MistakeBound(Certificate):
         if math.isinf(self.bound):
             return f"{made}no bound: w is zero, or the kernel is not positive semidefinite; {self.bracket}"
         theorem = self.theorem if self.theorem == NOVIKOFF else f"the {self.theorem}"
-        bound = f"at most {self.bound:.6g} by {theorem} (gamma {self.gamma:.3g}); {self.bracket.statement}"
+        most = digits_up(self.bound, 6)
+        bound = f"at most {most} by {theorem} (gamma {self.gamma:.3g}); {self.bracket.statement}"
         return f"{made}{self.assumption}: {bound}" if self.assumption else f"{made}{bound}"
 
     @property
@@ -143,6 +146,7 @@ class MistakeBound(Certificate):
         )
         self._check_upper_bounds(proven, "bound", scale=proven.bound)
         self._check_equal(proven, "gamma", "deficit", "radius", abs_tol=1e-300)
+        self._refuse_unless(self.deficit > 0.0 or proven.deficit <= 0.0, f"deficit is not zero, but {proven.deficit!r}")
         self.bracket.check(proven.bracket)
 
 

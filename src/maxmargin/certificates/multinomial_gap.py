@@ -28,6 +28,7 @@ from maxmargin.certificates.rounding import (
 )
 from maxmargin.certificates.task_sums import exact_sum
 from maxmargin.data.interruption import check_interruption
+from maxmargin.data.printed_bounds import digits_down, digits_up
 from maxmargin.problems.logistic import certified_radius
 from maxmargin.problems.multinomial import MultinomialProblem, multinomial_losses, softmax
 
@@ -59,8 +60,8 @@ class MultinomialGap(LogisticGap):
         if self.margin > 0.0:
             return (
                 "every row has the largest score in its own class, by at least "
-                f"{self.margin:.6g} times the norm of the coefficients: along them the loss, {self.primal:.6g} here, "
-                "tends to zero and has no minimum"
+                f"{digits_down(self.margin, 6)} times the norm of the coefficients: along them the loss, at most "
+                f"{digits_up(self.primal, 6)} here, tends to zero and has no minimum"
             )
         return super().__str__()
 

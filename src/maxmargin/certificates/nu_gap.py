@@ -24,6 +24,7 @@ from maxmargin.certificates.rounding import (
 from maxmargin.certificates.svm_dual_bounds import dual_terms_at_least
 from maxmargin.certificates.svm_gap import SVMGap
 from maxmargin.certificates.task_sums import exact_sum
+from maxmargin.data.printed_bounds import percent_down, percent_up
 from maxmargin.problems.nu_svm import NuPairProblems, NuSVMProblem, Offsets
 
 # Roundings of nu times the sum of the weights, times C and divided by 2, and one more.
@@ -91,16 +92,14 @@ class NuGap(SVMGap):
         scale = max(abs(self.primal), abs(self.dual))
         if math.isinf(scale):
             return math.inf
-        return self.gap / scale if scale > 0.0 else 0.0
+        return up(self.gap / scale) if scale > 0.0 < self.gap else 0.0
 
     def __str__(self) -> str:
         before = f"{self.assumption}: " if self.assumption else ""
-        # Relative to an optimum that may be zero a gap says nothing.
-        gap = f"relative duality gap {self.relative:.2g}" if self.relative < 1.0 else f"duality gap {self.gap:.2g}"
         return (
-            f"{before}{gap} (primal {self.primal:.8g}, dual {self.dual:.8g}); "
-            f"margin errors {100.0 * self.margin_errors:.4g} % <= nu {100.0 * self.nu:.4g} %, support vectors "
-            f"{100.0 * self.support_share:.4g} %: {self.support_vectors}, {self.at_bound} of them at their bound"
+            f"{before}{self._values(self.relative < 1.0)}; "
+            f"margin errors {percent_up(self.margin_errors, 4)} % <= nu {percent_up(self.nu, 4)} %, support vectors "
+            f"{percent_down(self.support_share, 4)} %: {self.support_vectors}, {self.at_bound} of them at their bound"
         )
 
     def check(self, proven: Certificate) -> None:

@@ -25,6 +25,7 @@ from maxmargin.certificates.squared_errors import (
     squares_at_most,
     squares_by_lengths,
 )
+from maxmargin.data.printed_bounds import digits_down
 from maxmargin.data.rows import is_sparse
 from maxmargin.engine import Block, MemoryEngine, Threads
 from maxmargin.engine.dask import DaskEngine, Handle
@@ -72,7 +73,8 @@ class RidgeGap(DualityGap):
     radius: float
 
     def _details(self) -> str:
-        return "" if math.isinf(self.radius) else f" among standardised coefficients of norm up to {self.radius:.3g}"
+        norm = digits_down(self.radius, 3)
+        return "" if math.isinf(self.radius) else f" among standardised coefficients of norm up to {norm}"
 
     def check(self, proven: Certificate) -> None:
         """Raise CertificateError where a value is better than what the data prove."""

@@ -15,6 +15,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from maxmargin.data.printed_bounds import digits_down, digits_up
 from maxmargin.loops import compilation
 
 # Whether lines of progress are printed where there is no terminal.
@@ -224,14 +225,17 @@ def _summary_of(proofs: Mapping[Any, Any]) -> str:
     pairs = isinstance(next(iter(proofs)), tuple)
     what = f"{len(proofs)} {'pairs of classes' if pairs else 'classes, each against the rest'}"
     lines = str(proofs).splitlines()
-    measures = (("relative", "relative duality gap", 1), ("share", "share of the largest margin", -1))
-    for attribute, words, sign in measures:
+    measures = (
+        ("relative", "relative duality gap", 1, digits_up),
+        ("share", "share of the largest margin", -1, digits_down),
+    )
+    for attribute, words, sign, shown in measures:
         if all(hasattr(one, attribute) for one in proofs.values()):
             values = [float(getattr(one, attribute)) for one in proofs.values()]
             order = sorted(range(len(values)), key=lambda k: sign * values[k])
             worst, median = order[-1], order[len(order) // 2]
             return (
-                f"{what}; {words}: worst {values[worst]:.2g}, median {values[median]:.2g}\n"
+                f"{what}; {words}: worst {shown(values[worst], 2)}, median {shown(values[median], 2)}\n"
                 f"worst: {lines[worst]}\nall with --details"
             )
     return f"{what}; the first: {lines[0]}\nall with --details"

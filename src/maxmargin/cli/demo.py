@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from maxmargin.cli.options import JSON, expand_options
+from maxmargin.data.printed_bounds import digits_down, digits_up
 
 
 @expand_options
@@ -211,7 +212,7 @@ def _run_on_files() -> dict[str, Any]:
             "maxmargin predict digits.model new.svm",
         ],
         "trained": f"{len(y):,} rows, 10 classes, {len(stored.model.certificate_)} pairs, relative duality gaps up to "
-        f"{worst:.1e}",
+        f"{digits_up(worst, 2)}",
         "verified": verdict.true,
         "tampered_refused": all(changed.values()),
         "tensors_changed": sorted(changed),
@@ -257,8 +258,8 @@ def _svm_table(rows: list[dict[str, Any]]) -> Table:
         (
             row["data"],
             row["machine"],
-            f"{row['objective']:.7g}",
-            f"{row['relative_gap']:.1e}",
+            digits_up(row["objective"], 7),
+            digits_up(row["relative_gap"], 2),
             _short(row["iterations"]),
             f"{100 * row['test_score']:.1f} %",
             row["status"],
@@ -275,9 +276,9 @@ def _perceptron_table(rows: list[dict[str, Any]]) -> Table:
             row["data"],
             row["algorithm"],
             _short(row["updates"]),
-            _short(row["bound"]),
-            f"{row['margin_at_least']:.3g}" if row["margin_at_least"] > 0 else "none",
-            f"{row['largest_margin_at_most']:.3g}",
+            _short(row["bound"]) if row["bound"] < 1e6 else digits_up(row["bound"], 2),
+            digits_down(row["margin_at_least"], 3) if row["margin_at_least"] > 0 else "none",
+            digits_up(row["largest_margin_at_most"], 3),
             f"{100 * row['test_accuracy']:.1f} %",
             row["status"],
         )

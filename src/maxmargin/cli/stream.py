@@ -1,5 +1,6 @@
 """``maxmargin train -m perceptron --passes K``: rows are read block by block, in the memory of a block."""
 
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,19 +100,23 @@ def mistakes_entry(machine: Any, n_rows: int) -> Entry:
     import numpy as np
 
     from maxmargin.certificates import PerClass
+    from maxmargin.certificates.rounding import up
+    from maxmargin.data.printed_bounds import digits_up
 
     of_tasks = np.atleast_2d(machine.mistakes_per_pass_)
     per_pass, proof = of_tasks.sum(axis=0).tolist(), getattr(machine, "certificate_", None)
     shown = ", ".join(f"{number:,}" for number in per_pass[:8]) + (", ..." if len(per_pass) > 8 else "")
     in_passes = "in one pass" if len(per_pass) == 1 else f"in {len(per_pass)} passes ({shown})"
-    text = f"{sum(per_pass):,} {in_passes} over {n_rows:,} rows, each predicted before its label was used"
+    seen = int(np.atleast_2d(machine.rows_evaluated_per_pass_)[:, -1].max())
+    rows = f"{n_rows:,} rows" if seen >= n_rows else f"{n_rows:,} rows, {seen:,} of them in the last pass"
+    text = f"{sum(per_pass):,} {in_passes} over {rows}, each predicted before its label was used"
     counts = {"mistakes": sum(per_pass), "mistakes_per_pass": of_tasks.tolist()}
     if proof is None:
         return Entry(text, counts)
     proofs: list[Any] = list(proof.values()) if isinstance(proof, PerClass) else [proof]
-    bounds = [one.bound for one in proofs]
-    tasks = "" if len(bounds) == 1 else f" of all {len(bounds)} classes against the rest"
+    most = reduce(lambda total, one: up(total + one.bound), proofs[1:], proofs[0].bound)
+    tasks = "" if len(proofs) == 1 else f" of all {len(proofs)} classes against the rest"
     return Entry(
-        f"{text}; at most {sum(bounds):.6g} by the mistake bound{tasks}",
-        {**counts, "mistake_bound": sum(bounds)},
+        f"{text}; at most {digits_up(most, 6)} by the mistake bound{tasks}",
+        {**counts, "mistake_bound": most},
     )

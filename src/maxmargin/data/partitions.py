@@ -9,6 +9,7 @@ import numpy as np
 
 from maxmargin.data.array_types import UserArray
 from maxmargin.data.centring import Centring, ColumnMoments, column_moments, shifted
+from maxmargin.data.exact_numbers import float64_rounds
 from maxmargin.data.points import Points
 from maxmargin.data.validation import (
     LARGEST_FACTOR,
@@ -19,6 +20,7 @@ from maxmargin.data.validation import (
     is_collection,
     refuse_unmeasurable,
     validate_partition,
+    warn_of_rounding,
 )
 
 __all__ = [
@@ -89,12 +91,14 @@ class PartitionSummary(NamedTuple):
     """What is known of a partition.
 
     ``labels`` are its different labels, with the weight of each in ``label_weights``; of a regression the targets'
-    weighted sum and largest size are ``target_sum`` and ``largest_target``. ``error`` says why it is refused.
+    weighted sum and largest size are ``target_sum`` and ``largest_target``. ``error`` says why it is refused,
+    ``is_rounded`` whether float64 rounds its numbers.
     ``moments`` are those of the columns, where they may be centred; where they are, ``inexact`` are the columns that
     cannot be without rounding.
     """
 
     error: str = ""
+    is_rounded: bool = False
     n_rows: int = 0
     n_columns: int = 0
     n_stored: float = 0.0
@@ -118,6 +122,7 @@ def check_partition(
     X: UserArray, y: UserArray, sample_weight: UserArray, of_classes: bool, may_centre: bool = False
 ) -> tuple[Partition | None, PartitionSummary]:
     """Check the rows of a partition; an error is returned, so that the first partition with one can be named."""
+    given = y
     try:
         matrix, y, weights = validate_partition(X, y, sample_weight, of_classes=of_classes)
         targets = np.empty(0) if of_classes else as_numbers(y)
@@ -128,6 +133,7 @@ def check_partition(
     positive = factors[factors > 0.0]
     labels, codes = np.unique(y, return_inverse=True) if of_classes else (np.empty(0), np.empty(0, dtype=int))
     summary = PartitionSummary(
+        is_rounded=float64_rounds(X) or (not of_classes and float64_rounds(given)),
         **_summary_of_rows(points),
         labels=labels,
         label_weights=np.bincount(codes, factors, minlength=len(labels)) if of_classes else np.empty(0),
@@ -398,6 +404,8 @@ def merge_summaries(
         found, expected = summaries[number].n_columns, summaries[first].n_columns
         if found != expected:
             raise ValueError(f"partition {number}: X has {found} columns; partition {first} has {expected}.")
+    if any(summary.is_rounded for summary in summaries):
+        warn_of_rounding("the data" if not of_classes else "X")
     n_rows = sum(summary.n_rows for summary in summaries)
     largest = max(summary.largest_norm for summary in summaries)
     refuse_unmeasurable(largest, all(summary.all_zero for summary in summaries))

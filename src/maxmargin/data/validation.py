@@ -2,6 +2,7 @@
 
 import math
 import re
+import warnings
 from collections.abc import Callable
 from typing import ParamSpec, Protocol, TypeVar, overload
 
@@ -13,6 +14,7 @@ from maxmargin._process import uses_scikit_learn
 from maxmargin.data import scikit_learn
 from maxmargin.data.array_types import UserArray, to_numpy
 from maxmargin.data.dataset import Dataset, LabelledPoints, TargetColumns, TargetPoints
+from maxmargin.data.exact_numbers import float64_rounds
 from maxmargin.data.memory import available_memory
 from maxmargin.data.points import Points
 from maxmargin.data.rows import Matrix, SparseMatrix, aligned, is_sparse
@@ -69,6 +71,7 @@ def validate_points(estimator: CheckedEstimator, X: UserArray) -> Points:
     if _has_its_columns(estimator, X, reset=False) and _is_plain(X, estimator) and _is_finite(values_of(X)):
         return Points(_canonical(X))
     _refuse_text_columns(X)
+    _warn_of_rounding("X", X)
     X = to_numpy(X)
     return Points(_canonical(_naming("X", scikit_learn.validate_data, estimator, X, reset=False, **_checks(estimator))))
 
@@ -131,6 +134,7 @@ def validate_targets(
     if getattr(getattr(y, "dtype", None), "kind", None) == "c":
         raise ValueError("y must be real numbers for a regression. Complex data not supported.")
     points, y = _points_and_targets(estimator, X, y, reset, **({"multi_output": True} if several else {}))
+    _warn_of_rounding("y", y)
     y = as_numbers(y)
     if not float(np.abs(y).max(initial=0.0)) <= LARGEST_NORM:
         scikit_learn.assert_all_finite(y, input_name="y")
@@ -150,6 +154,7 @@ def validate_one_class(
     _refuse_collections(X)
     X = _matrix_of(estimator, X, reset=reset)
     _refuse_text_columns(X)
+    _warn_of_rounding("X", X)
     X = _naming("X", scikit_learn.validate_data, estimator, to_numpy(X), reset=reset, **_checks(estimator))
     targets = np.ones(X.shape[0])
     weights = _weights(X, targets, np.empty(0), targets, sample_weight, None)
@@ -175,6 +180,7 @@ def _points_and_targets(
             estimator.n_features_in_ = points.n_columns
             return points, y
     _refuse_text_columns(X)
+    _warn_of_rounding("X", X)
     X, y = to_numpy(X), to_numpy(y)
     X, y = _naming("X", scikit_learn.validate_data, estimator, X, y, reset=reset, **_checks(estimator), **checks)
     if not hasattr(estimator, "kernel"):
@@ -294,10 +300,12 @@ def validate_classes(classes: UserArray, known: np.ndarray | None) -> np.ndarray
     return labels
 
 
-def validate_two_classes(X: UserArray, y: UserArray, *, caller: str) -> Dataset:
-    """Check X and y for a function of exactly two classes."""
+def validate_two_classes(X: UserArray, y: UserArray, *, caller: str, may_round: bool = False) -> Dataset:
+    """Check X and y for a function of exactly two classes; with ``may_round`` the caller looks for rounded numbers."""
     _refuse_collections(X, y)
     _refuse_text_columns(X)
+    if not may_round:
+        _warn_of_rounding("X", X)
     X = _naming("X", scikit_learn.check_array, X, input_name="X", **MATRIX_CHECKS)
     _refuse_too_wide(X)
     y = _naming("y", scikit_learn.column_or_1d, y, warn=True)
@@ -313,6 +321,7 @@ def validate_two_classes(X: UserArray, y: UserArray, *, caller: str) -> Dataset:
 def validate_rows(X: UserArray) -> Matrix:
     """Check X on its own."""
     _refuse_text_columns(X)
+    _warn_of_rounding("X", X)
     return _canonical(_naming("X", scikit_learn.check_array, X, input_name="X", **MATRIX_CHECKS))
 
 
@@ -494,6 +503,21 @@ def _refuse_text_columns(X: UserArray) -> None:
             f"X has columns of text, dates or categories: {', '.join(found[:5])}. Encode them as numbers first, "
             "for example with sklearn.preprocessing.OneHotEncoder."
         )
+
+
+def _warn_of_rounding(name: str, values: UserArray) -> None:
+    if float64_rounds(values):
+        warn_of_rounding(name)
+
+
+def warn_of_rounding(name: str) -> None:
+    """Warn that float64 rounds numbers of an argument: nothing is said of the user's own."""
+    warnings.warn(
+        f"{name} has numbers that float64 rounds, such as integers above 2^53: all that is computed, stated and proven "
+        "is about the rounded ones.",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 def _naming(argument: str, check: Callable[Rest, ReturnT], *arguments: Rest.args, **options: Rest.kwargs) -> ReturnT:

@@ -9,6 +9,7 @@ import numpy as np
 
 from maxmargin.certificates import Certificate, CertificateError, KKTClass, MarginBracket, PerClass, kkt_classes
 from maxmargin.certificates.base import AGREEMENT
+from maxmargin.certificates.margin_bracket import MARGIN_ROUNDING
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.scikit_learn import check_is_fitted
 from maxmargin.estimators._base import CertifiedModel
@@ -197,5 +198,5 @@ def _refuse_others(name: str, claimed: Any, proven: Any, agreement: float) -> No
 def _agreement(proof: Any) -> float:
     """The relative difference allowed between two correct computations: margins agree up to a share of R."""
     if isinstance(proof, MarginBracket) and proof.lower != 0.0 and math.isfinite(proof.lower):
-        return 2.0 * AGREEMENT * max(1.0, proof.radius / abs(proof.lower))
+        return 2.0 * (AGREEMENT + MARGIN_ROUNDING * (proof.radius / abs(proof.lower)))
     return AGREEMENT

@@ -9,6 +9,7 @@ import numpy as np
 
 from maxmargin.certificates import Certificate, MarginBracket, bracket_margin, linear_geometry
 from maxmargin.data import Dataset, LabelledPoints, Tasks
+from maxmargin.data.printed_bounds import digits_up
 from maxmargin.data.scikit_learn import Interval, _fit_context
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._perceptrons import set_linear_model
@@ -127,13 +128,13 @@ class MarginPerceptron(LinearClassifier):
     @property
     def _advice_without_such_margin(self) -> str:  # type: ignore[override]
         proofs: list[Any] = certificates_of(self.certificate_, len(self.coef_))
-        largest = min(one.upper for one in proofs)
+        largest = digits_up(min(one.upper for one in proofs), 6)
         if self.gamma is not None:
-            return f"no hyperplane has margin gamma={self.gamma:g}: the largest is at most {largest:.6g}; lower gamma"
-        radius = max(one.radius for one in proofs)
+            return f"no hyperplane has margin gamma={self.gamma:g}: the largest is at most {largest}; lower gamma"
+        asked = digits_up(self.min_gamma * max(one.radius for one in proofs), 6)
         return (
-            f"no hyperplane has a margin of min_gamma * R = {self.min_gamma * radius:.6g}: the largest is at most "
-            f"{largest:.6g}; lower min_gamma, or use LinearSVC"
+            f"no hyperplane has a margin of min_gamma * R = {asked}: the largest is at most "
+            f"{largest}; lower min_gamma, or use LinearSVC"
         )
 
     _solvers: ClassVar[SolverTable] = {

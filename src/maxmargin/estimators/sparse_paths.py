@@ -230,7 +230,7 @@ def l1_min_c(
     penalize_intercept: bool = False,
     intercept_scaling: float = 1.0,
 ) -> float:
-    """Compute the C up to which all coefficients of a classifier with an L1 penalty are zero.
+    """Compute the C up to which all coefficients of a classifier with an L1 penalty are zero, in float64: no bound.
 
     The intercept is not penalised, as in this package's classifiers. scikit-learn's l1_min_c() is that of another
     problem, whose intercept is: ``penalize_intercept=True`` gives it.

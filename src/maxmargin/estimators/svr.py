@@ -9,7 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from maxmargin.certificates import Certificate, InfeasibleError, SVMGap, measure_kernel_gap
+from maxmargin.certificates.rounding import down
 from maxmargin.data import TargetPoints, Tasks
+from maxmargin.data.printed_bounds import digits_down
 from maxmargin.data.scikit_learn import Interval
 from maxmargin.estimators._kernel_svm import (
     C_CONSTRAINTS,
@@ -150,7 +152,8 @@ class SVR(SingleExpansion, EpsilonInsensitiveRegressor):
         least = (1.0 - SHARE_FOR_ROUNDING) * hard_regression.PROVEN_SHARE * problem.infeasibility_bound
         if isinstance(proof, SVMGap) and proof.dual >= least:
             raise InfeasibleError(
-                f"No function with ||w|| below {math.sqrt(2.0 * proof.dual):.3g} has residuals of at most epsilon = "
+                f"No function with ||w|| below {digits_down(down(math.sqrt(2.0 * proof.dual)), 3)} has residuals of at "
+                f"most epsilon = "
                 f"{self.epsilon:g}, so C=inf has no solution: raise epsilon, set a finite C, or take a kernel that "
                 "tells the points apart, for example a larger gamma.",
                 proof,

@@ -11,6 +11,8 @@ from typing import Any, BinaryIO
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.data.exact_numbers import float64_rounds
+from maxmargin.data.validation import warn_of_rounding
 from maxmargin.files.atomic import folder_written_atomically
 from maxmargin.files.store import MANIFEST, STORE_FORMAT, STORE_VERSION, StoreError, is_store
 
@@ -86,6 +88,8 @@ class _Writer:
             raise ValueError("all blocks must be sparse or all dense, and have as many columns.")
         if np.asarray(y).dtype.kind not in "fiub":
             raise ValueError("y must hold numbers: a store keeps labels as such.")
+        if float64_rounds(X):
+            warn_of_rounding("X")
         targets = np.asarray(y)
         self._append("y", targets.astype(np.float64 if targets.dtype.kind == "f" else np.int64))
         if sparse:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.data.printed_bounds import digits_down, digits_up
 from maxmargin.plots._display import (
     COLOURS,
     Display,
@@ -101,7 +102,8 @@ class HullDisplay(Display):
             )  # fmt: skip
             draw_line(ax, found.coef, found.intercept, box, label="halfway hyperplane")
             lower, upper = found.distance.lower, found.distance.upper
-            said = number(upper) if upper - lower <= 1e-3 * upper else f"{number(lower)} to {number(upper)}"
+            ends = digits_down(lower, 3), digits_up(upper, 3)
+            said = number(upper) if upper - lower <= 1e-3 * upper else " to ".join(ends)
             margin = number(0.5 * lower)
             title = f"Distance of the hulls {said}: largest margin {margin}"
         elif found.certificate.hulls_meet:
@@ -111,7 +113,7 @@ class HullDisplay(Display):
             )  # fmt: skip
             title = "The hulls meet: no hyperplane separates the classes"
         else:
-            title = f"The hulls are at most {number(found.distance.upper)} apart"
+            title = f"The hulls are at most {digits_up(found.distance.upper, 3)} apart"
         set_box(ax, box)
         ax.set_xlabel(self.view.names[0])
         ax.set_ylabel(self.view.names[1])

@@ -10,6 +10,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import KKTClass
+from maxmargin.data.printed_bounds import digits_up
 from maxmargin.estimators._base import CertifiedModel
 from maxmargin.estimators.certification import kkt_classes_of
 from maxmargin.estimators.linear_svc import LinearSVC
@@ -246,7 +247,9 @@ def _margin_of(
         C = model._as_fitted().C
         proof = getattr(model, "certificate_", None)
         gap = (
-            f"\nproven relative gap {proof.relative:.1e}" if proof is not None and math.isfinite(proof.relative) else ""
+            f"\nproven relative gap {digits_up(proof.relative, 2)}"
+            if proof is not None and math.isfinite(proof.relative)
+            else ""
         )
         return (-1.0, 0.0, 1.0), marked, f"{name}, C = {number(C)}: margin {number(margin)}{gap}"
     smallest = float(functional.min())

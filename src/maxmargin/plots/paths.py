@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from maxmargin.data import validate_targets
+from maxmargin.data.printed_bounds import digits_up
 from maxmargin.estimators.lasso import Lasso
 from maxmargin.estimators.regularisation_path import svm_path
 from maxmargin.plots._display import BLUE, COLOURS, LINES, ORANGE, Display, add_legend, class_name, set_title
@@ -170,7 +171,7 @@ class RegularisationPathDisplay(Display):
         draw_path(left, self.Cs, self.coefficients, self.names)
         several = self.margins.shape[1] > 1
         left.set_ylabel("||w|| of every class" if several else "coefficient")
-        proven = f"gaps proven to {self.gap:.0e}" if math.isfinite(self.gap) else ""
+        proven = f"gaps proven to {digits_up(self.gap, 1)}" if math.isfinite(self.gap) else ""
         set_title(left, "Coefficients over C", proven, width=40)
         for k, margins in enumerate(self.margins.T):
             label = class_name(self.classes[k]) if several else None
@@ -323,7 +324,7 @@ class LassoPathDisplay(Display):
         set_title(
             ax,
             f"Lasso path: {used[-1]} to {used[0]} of {self.coefficients.shape[1]:,} columns used",
-            f"gaps proven to {self.gap:.0e}",
+            f"gaps proven to {digits_up(self.gap, 1)}",
         )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import MarginBracket, MistakeBound
+from maxmargin.data.printed_bounds import digits_up, percent_down
 from maxmargin.plots._display import (
     BLUE,
     COLOURS,
@@ -126,7 +127,7 @@ class GapDisplay(Display):
         ax.set_xlabel("seconds")
         ax.set_ylabel("relative duality gap")
         worst = max(self.certified.values(), default=math.nan)
-        proven = f": proven to {worst:.1e}" if math.isfinite(worst) else ""
+        proven = f": proven to {digits_up(worst, 2)}" if math.isfinite(worst) else ""
         set_title(ax, f"{self.name}, gap against time{proven}")
         add_legend(ax, "inside" if len(self.curves) <= 3 else "beside")
 
@@ -249,7 +250,7 @@ class BracketDisplay(Display):
             if math.isfinite(bracket.upper):
                 ax.plot(high, k, marker="D", color=ORANGE, markeredgecolor="black", linestyle="none")
             text = (
-                f"at least {100.0 * math.floor(1000.0 * bracket.share) / 1000.0:.1f} %"
+                f"at least {percent_down(bracket.share, 3)} %"
                 if bracket.separates
                 else ("the hulls meet" if bracket.hulls_meet else "not separating")
             )
@@ -339,6 +340,7 @@ class MistakeDisplay(Display):
             )  # fmt: skip
             most = max(most, float(totals[-1]))
             if math.isfinite(bound.bound):
+                # Mistakes are whole numbers: the nearest one is a bound, too.
                 ax.axhline(
                     bound.bound, color=colour, linestyle="--",
                     label=f"{said}at most {bound.bound:,.0f} ({bound.theorem})",

@@ -6,6 +6,10 @@ import numpy as np
 
 from maxmargin.data import validate_two_classes
 from maxmargin.data.array_types import UserArray
+from maxmargin.data.points import row_lengths
+
+# In units of a smaller power of two an intercept might overflow.
+SMALLEST_POWER = -500
 
 
 class Margins(NamedTuple):
@@ -37,12 +41,14 @@ class Margins(NamedTuple):
 
     @property
     def smallest(self) -> float:
-        """The margin of the hyperplane: the smallest geometric margin."""
+        """The margin of the hyperplane: the smallest geometric margin, as computed in float64."""
         return float(self.geometric.min())
 
 
 def margins(X: UserArray, y: UserArray, coef: UserArray, intercept: float = 0.0) -> Margins:
-    r"""Functional and geometric margins of a hyperplane on two-class data.
+    r"""Functional and geometric margins of a hyperplane on two-class data, as computed in float64.
+
+    They are no bounds: those are in the certificate that :func:`certify` returns.
 
     .. math:: y_i (w \cdot x_i + b) \quad\text{and}\quad y_i (w \cdot x_i + b) / \lVert w \rVert
 
@@ -78,11 +84,13 @@ def margins(X: UserArray, y: UserArray, coef: UserArray, intercept: float = 0.0)
     """
     dataset = validate_two_classes(X, y, caller="margins")
     w, b = validate_coefficients(coef, intercept, dataset.points.n_columns)
-    functional = dataset.signs * (dataset.points.scores(w) + b)
-    length = float(np.linalg.norm(w))
-    if length == 0.0:
+    if not w.any():
         raise ValueError("coef is zero: there is no hyperplane, and so no geometric margin.")
-    return Margins(functional, functional / length)
+    # In units of a power of two, which rounds nothing: the length of w and its products do not underflow.
+    power = max(int(np.frexp(np.abs(w).max())[1]), SMALLEST_POWER)
+    w, b = np.ldexp(w, -power), float(np.ldexp(b, -power))
+    scores = dataset.signs * (dataset.points.scores(w) + b)
+    return Margins(np.ldexp(scores, power), scores / float(row_lengths(w[None])[0]))
 
 
 def validate_coefficients(coef: UserArray, intercept: UserArray, n_columns: int) -> tuple[np.ndarray, float]:

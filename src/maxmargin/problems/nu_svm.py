@@ -36,6 +36,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.data import ClassPair, ClassPairs, Points
+from maxmargin.data.printed_bounds import digits_down
 from maxmargin.problems.best_intercept import FLAT, best_intercept
 from maxmargin.problems.kernel_svm import KernelProblem
 from maxmargin.problems.kernels import Kernel, Linear
@@ -289,7 +290,9 @@ class NuPairProblems(PairProblems):
             both = totals[first] + totals[second]
             lighter = min(totals[first], totals[second])
             if self._nu * both / 2.0 > lighter:
+                # Rounded down, so that the number shown is allowed.
+                largest = digits_down(2.0 * lighter / both, 6)
                 raise ValueError(
                     f"specified nu is infeasible: nu={self._nu:g}, and classes {classes[first]} and {classes[second]}, "
-                    f"of weights {totals[first]:g} and {totals[second]:g}, allow at most {2.0 * lighter / both:.6g}."
+                    f"of weights {totals[first]:g} and {totals[second]:g}, allow at most {largest}."
                 )

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -89,7 +90,8 @@ def margin_perceptron_bound(radius: float, gamma: float) -> float:
 
     .. math:: 8 R^2 / \gamma^2 + 4 R / \gamma
 
-    holds for every guess that is at most ``gamma``, the largest margin of a hyperplane through the origin.
+    holds for every guess that is at most ``gamma``, the largest margin of a hyperplane through the origin; it is
+    rounded up.
 
     Parameters
     ----------
@@ -114,7 +116,7 @@ def margin_perceptron_bound(radius: float, gamma: float) -> float:
     144.0
     """
     ratio = _ratio(radius, gamma)
-    return 8.0 * ratio * ratio + 4.0 * ratio
+    return _rounded_up(8 * ratio * ratio + 4 * ratio)
 
 
 def incremental_search_bound(radius: float, gamma: float) -> float:
@@ -123,7 +125,7 @@ def incremental_search_bound(radius: float, gamma: float) -> float:
     .. math:: 64 R^2 / \gamma^2
 
     Rounds with guesses R, R/2, ..., down to more than gamma/2, are allowed 12R²/guess² updates each: a geometric
-    series.
+    series. The bound is rounded up.
 
     Parameters
     ----------
@@ -145,12 +147,21 @@ def incremental_search_bound(radius: float, gamma: float) -> float:
     1024.0
     """
     ratio = _ratio(radius, gamma)
-    return 64.0 * ratio * ratio
+    return _rounded_up(64 * ratio * ratio)
 
 
-def _ratio(radius: float, gamma: float) -> float:
+def _ratio(radius: float, gamma: float) -> Fraction:
     if not (radius >= 0.0 and math.isfinite(radius)):
         raise ValueError(f"radius must be a finite number that is not negative, got {radius!r}.")
     if not gamma > 0.0:
         raise ValueError(f"gamma must be positive, got {gamma!r}.")
-    return radius / gamma
+    return Fraction(float(radius)) / Fraction(float(gamma)) if math.isfinite(gamma) else Fraction(0)
+
+
+def _rounded_up(exact: Fraction) -> float:
+    """The least float that is not below a fraction."""
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        return math.inf
+    return nearest if nearest >= exact else math.nextafter(nearest, math.inf)

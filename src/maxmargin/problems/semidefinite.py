@@ -3,20 +3,23 @@
 Everything that is proven in a feature space rests on it. Linear, radial and polynomial kernels with a constant that is
 not negative are (Mercer). The sigmoid kernel, and polynomials with a negative constant, are not in general: nothing is
 proven for them. Of a Gram matrix and of a user's function only the values are known. They are tested, which can refute
-but not prove, and certificates state the assumption.
+but not prove, and certificates state the assumption. The values of a function may depend on the rows that are asked for
+at once, as products of BLAS do in their last digits: that they are exact is assumed, too.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
 from maxmargin.data import Points, as_dense
+from maxmargin.data.exact_numbers import UNIT
 from maxmargin.data.interruption import check_interruption
 from maxmargin.problems.kernels import Kernel
 
 ASSUMPTION = "if the kernel is positive semidefinite"
+ASSUMPTION_OF_FUNCTIONS = f"{ASSUMPTION} and its values are exact"
 # Most rows of a Cholesky factorisation, which then takes about a second. Of more rows a random sample is factorised.
 MOST_ROWS_TO_FACTORISE = 3000
 # The error of an entry of a Gram matrix, relative to the largest entry, that the tests tolerate.
@@ -46,7 +49,9 @@ class KernelFacts:
     @property
     def assumption(self) -> str:
         """What statements in the feature space rest on: empty where the kernel's kind implies it."""
-        return ASSUMPTION if semidefinite_by_kind(self.kernel) is None else ""
+        if semidefinite_by_kind(self.kernel) is not None:
+            return ""
+        return ASSUMPTION if self.kernel is None else ASSUMPTION_OF_FUNCTIONS
 
     @cached_property
     def asymmetry(self) -> float:
@@ -81,7 +86,11 @@ class KernelFacts:
         # A user's function is not evaluated at all pairs of so many rows.
         if self.kernel is not None or sample.size == n:
             return True
-        largest = float(np.abs(as_dense(self.points.matrix)).max())
+        whole = as_dense(self.points.matrix)
+        largest = largest_entry(whole)
+        # Lanczos' method misses a pair of rows among many that are orthogonal to it.
+        if has_indefinite_pair(whole, n * ENTRY_ERROR * largest):
+            return False
         answer: bool = smallest_ritz_value(self.points.scores, n) >= -n * ENTRY_ERROR * largest
         return answer
 
@@ -129,18 +138,38 @@ def smallest_ritz_value(product: Callable[[np.ndarray], np.ndarray], n: int) -> 
 
 def is_symmetric(gram: np.ndarray) -> bool:
     """Whether a matrix is symmetric up to the rounding errors of its computation, in its own precision."""
-    largest = max(abs(float(gram.max(initial=0.0))), abs(float(gram.min(initial=0.0))))
-    return largest_asymmetry(gram) <= ASYMMETRY[gram.dtype.itemsize] * largest
+    return largest_asymmetry(gram) <= ASYMMETRY[gram.dtype.itemsize] * largest_entry(gram)
+
+
+def largest_entry(gram: np.ndarray) -> float:
+    """max |k_ij|"""
+    return max(abs(float(gram.max(initial=0.0))), abs(float(gram.min(initial=0.0))))
+
+
+def has_indefinite_pair(gram: np.ndarray, shift: float) -> bool:
+    """Whether some 2 x 2 minor has an eigenvalue below -shift: k_ij² > (k_ii + shift) (k_jj + shift)."""
+    # In units of the largest entry: squares neither overflow nor underflow.
+    unit = largest_entry(gram) or 1.0
+    diagonal = (np.diagonal(gram).astype(np.float64) + shift) / unit
+    if (diagonal < 0.0).any():
+        return True
+    roots = np.sqrt(diagonal)
+    for i, j, block, _ in lower_tiles(gram):
+        if (np.abs(block) > unit * (1.0 + 8.0 * UNIT) * np.outer(roots[i : i + TILE], roots[j : j + TILE])).any():
+            return True
+    return False
 
 
 def largest_asymmetry(gram: np.ndarray) -> float:
     """max |k_ij - k_ji|, block by block."""
     largest = 0.0
+    for _, _, block, mirrored in lower_tiles(gram):
+        largest = max(largest, float(np.abs(block - mirrored.T).max(initial=0.0)))
+    return largest
+
+
+def lower_tiles(gram: np.ndarray) -> Iterator[tuple[int, int, np.ndarray, np.ndarray]]:
+    """The blocks on and below the diagonal, where they begin, and their mirror images."""
     for i in range(0, gram.shape[0], TILE):
         for j in range(0, i + 1, TILE):
-            block, mirrored = (
-                gram[i : i + TILE, j : j + TILE],
-                gram[j : j + TILE, i : i + TILE],
-            )
-            largest = max(largest, float(np.abs(block - mirrored.T).max(initial=0.0)))
-    return largest
+            yield i, j, gram[i : i + TILE, j : j + TILE], gram[j : j + TILE, i : i + TILE]

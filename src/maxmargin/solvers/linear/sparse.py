@@ -119,7 +119,7 @@ class SparseRun(SparseRounds[float]):
     least_curvature = 1e-12
     patience = 30
     # On nearly dependent columns rounds may creep.
-    halving_patience = 10_000
+    halving_patience = 2000
 
     def __init__(
         self,
