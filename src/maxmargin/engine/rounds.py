@@ -13,6 +13,7 @@ from maxmargin.data.partitions import CheckedPartition, LocalTargets, Partition,
 from maxmargin.data.points import HasPoints, Points
 from maxmargin.data.rows import aligned, is_sparse
 from maxmargin.engine.base import Addable, Block, ProblemT
+from maxmargin.engine.buffers import chosen_of, copied, empty, zeros
 from maxmargin.engine.memory import CALLING_THREAD, middle_of, tree_sum
 
 # Rows of a partition on which tasks without entries of rows work at a time: their vectors stay in the cache, and are
@@ -43,6 +44,13 @@ class Allocate(NamedTuple):
     dtype: str
 
 
+class Drop(NamedTuple):
+    """Drop vectors."""
+
+    part: str
+    names: tuple[str, ...]
+
+
 class Choose(NamedTuple):
     """Make the subset of the rows where a mask is true, with copies of some vectors; its rows may be ``gathered``."""
 
@@ -60,14 +68,7 @@ class WriteBack(NamedTuple):
     name: str
 
 
-class Keep(NamedTuple):
-    """Drop all subsets, and all vectors but some, targets and weights."""
-
-    part: str
-    names: tuple[str, ...]
-
-
-Operation = Call | Allocate | Choose | WriteBack | Keep
+Operation = Call | Allocate | Drop | Choose | WriteBack
 
 
 class BlockProblem(HasPoints, Protocol):
@@ -83,7 +84,7 @@ class Storage(Protocol):
 
     def zeros(self, first: int, n_rows: int, dtype: str, name: str) -> np.ndarray: ...
 
-    def keep(self, names: tuple[str, ...]) -> None: ...
+    def drop(self, names: tuple[str, ...]) -> None: ...
 
 
 class Message(NamedTuple):
@@ -118,6 +119,12 @@ class Part:
     index: np.ndarray
     vectors: dict[str, np.ndarray]
     problem: HasPoints | None = None
+
+    def __sizeof__(self) -> int:
+        # A scheduler asks. Weights that are all one have no memory of their own.
+        return object.__sizeof__(self) + sum(
+            values.nbytes for values in (self.index, *self.vectors.values()) if values.strides != (0,)
+        )
 
 
 class State(NamedTuple):
@@ -161,13 +168,14 @@ def as_weights(weights: np.ndarray) -> np.ndarray:
 _ones = np.empty(0)
 
 
-def add_vector(state: State, name: str, values: np.ndarray) -> State:
-    """Add a vector over all rows."""
+def add_vector(state: State, name: str, values: np.ndarray, place: np.ndarray | None = None) -> State:
+    """Add a copy of a vector over all rows, in an array of its own or at a place."""
     rows = state.parts[""]
-    # A copy: vectors may be written to.
-    values = np.array(values, dtype=np.float64)
     if values.shape != rows.index.shape:
         raise ValueError(f"{name} has {values.size} entries in a partition of {rows.index.size} rows.")
+    place = empty(values.size, np.float64) if place is None else place
+    place[:] = values
+    values = place
     return State({"": Part(rows.index, {**rows.vectors, name: values})}, [])
 
 
@@ -194,14 +202,18 @@ def run_round(checked: CheckedPartition, state: State, message: Message) -> Stat
                 for name in operation.names:
                     elsewhere = message.zeros if operation.part == "" else None
                     vectors[name] = (
-                        np.zeros(index.size, dtype=operation.dtype)
+                        zeros(index.size, operation.dtype)
                         if elsewhere is None
                         else elsewhere(index.size, operation.dtype, name)
                     )
                     new.add((operation.part, name))
+            elif isinstance(operation, Drop):
+                for name in operation.names:
+                    del vectors[name]
+                    new.discard((operation.part, name))
             elif isinstance(operation, Choose):
                 chosen = np.flatnonzero(vectors[operation.mask])
-                copies = {name: vectors[name][chosen] for name in operation.names}
+                copies = {name: chosen_of(vectors[name], chosen) for name in operation.names}
                 child = subset_path(operation.part, operation.mask)
                 for stale in [key for key in parts if key == child or key.startswith(child + "/")]:
                     del parts[stale]
@@ -214,13 +226,9 @@ def run_round(checked: CheckedPartition, state: State, message: Message) -> Stat
                             rows, targets[index[chosen]], weights[index[chosen]]
                         )
                         parts[child] = Part(np.arange(chosen.size, dtype=np.uint32), copies, own)
-            elif isinstance(operation, Keep):
-                parts = {"": parts[""]}
-                for name in vectors.keys() - {"targets", "row_weights", *operation.names}:
-                    del vectors[name]
             elif isinstance(operation, WriteBack):
                 merged = vectors[operation.name]
-                merged = merged if (operation.part, operation.name) in new else merged.copy()
+                merged = merged if (operation.part, operation.name) in new else copied(merged)
                 merged[vectors[operation.mask]] = parts[subset_path(operation.part, operation.mask)].vectors[
                     operation.name
                 ]
@@ -229,7 +237,7 @@ def run_round(checked: CheckedPartition, state: State, message: Message) -> Stat
             else:
                 for name in operation.writes:
                     if (operation.part, name) not in new:
-                        vectors[name] = vectors[name].copy()
+                        vectors[name] = copied(vectors[name])
                         new.add((operation.part, name))
                 own = parts[operation.part].problem
                 block = Block(problem if own is None else own, index, vectors)

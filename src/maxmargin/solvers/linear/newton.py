@@ -166,8 +166,7 @@ class NewtonRun:
     ) -> None:
         problem = engine.problem
         self.problem, self.options, self.monitor, self.best, self.engine = problem, options, monitor, best, engine
-        engine.allocate("start", "changes", "duals", "kept")
-        engine.allocate("free", "may_move", dtype=bool)
+        self._allocate()
         self.system = NewtonSystem(problem, engine, monitor.must_stop)
         self.w, self.b, self.sigma = first.w, first.b, max(first.sigma, SMALLEST_SIGMA)
         # The predicted range of the scores' changes in the next outer step.
@@ -176,6 +175,14 @@ class NewtonRun:
         self.rho = problem.intercept_penalty if problem.has_intercept else 0.0
         # Of the dual incumbent, where evaluations cost a round: its w, with the intercept's entry, and its linear term.
         self.kept_w, self.kept_linear = np.zeros(self.w.size + 1), 0.0
+
+    def _allocate(self) -> None:
+        self.engine.allocate("start", "changes", "duals", "kept")
+        self.engine.allocate("free", "may_move", dtype=bool)
+
+    def _take_all_rows(self) -> None:
+        """Newton steps are to be made on all rows."""
+        self.system.choose(self.engine)
 
     @property
     def width(self) -> float:
@@ -235,7 +242,7 @@ class NewtonRun:
         if self.system.takes_rounds or self.system.is_far or n_active.value > engine.largest_subset * engine.n_rows:
             # A working set saves no rounds, and the gap is known at every step only if all rows are evaluated.
             active, excluded = whole, None
-            self.system.choose(engine)
+            self._take_all_rows()
         else:
             part = engine.subset("may_move", "scores", "start", "centers", often=True)
             part.allocate("changes", "duals")
@@ -363,7 +370,9 @@ class ProximalProblem:
         self.counts = self.engine.ask(count_free)
         self.images = self.run.system.ask_images(self.engine)
         self.run.system.ask_rows(self.engine)
-        self.run.system.ask_gram(self.engine, afresh=afresh)
+        may_be_narrowed = self.is_whole and self.is_new and math.isfinite(self.run.radius)
+        if self.engine.asks_ahead or not may_be_narrowed:
+            self.run.system.ask_gram(self.engine, afresh=afresh)
 
     def sums_of(self, evaluation: Answer[np.ndarray]) -> DualSums:
         """The sums that were requested."""
@@ -424,15 +433,16 @@ class ProximalProblem:
         if self.looks_ahead:
             self.ahead = self.engine.ask(_evaluate_ahead, self.sigma, writes=("duals", "free"))
             self._ask_about_free_rows(afresh=False)
-        first = None if self.engine.vectors_are_near else derivatives(LENGTHS)
+        in_rounds = not self.engine.vectors_are_near
+        first = derivatives(LENGTHS) if in_rounds and self.engine.asks_ahead else None
         derivative_at_one = linear + quadratic - float(at_full_step.value)
-        if first is None:
+        if in_rounds:
+            self.length = root_in_rounds(derivatives, first, derivative_at_zero, derivative_at_one)
+        else:
             enough = ENOUGH if self.ahead is None else ENOUGH_AHEAD
             self.length = root_along(
                 lambda t: float(derivatives((t,))[0]), derivative_at_zero, derivative_at_one, enough
             )
-        else:
-            self.length = root_in_rounds(derivatives, first, derivative_at_zero, derivative_at_one)
         run.w = run.w + self.length * step
         run.b += self.length * step_b
         run.best.n_iter += 1
@@ -446,7 +456,8 @@ def _active_set(block: Block[LinearSVMProblem], sigma: float) -> ActiveSet:
     return ActiveSet(
         block.index,
         vectors["scores"],
-        vectors["changes"],
+        # Only a line search and what follows it read the changes.
+        vectors.get("changes", vectors["scores"]),
         vectors["centers"],
         vectors["duals"],
         vectors["free"],

@@ -15,7 +15,7 @@ from maxmargin.engine.dask import DaskEngine
 from maxmargin.loops.products import compute_scores
 from maxmargin.problems.linear_svm import LinearSVMProblem, SVMLoss, balancing_factors
 from maxmargin.problems.partitioned import PartitionedProblem
-from maxmargin.solvers.core import Monitor, Options, Result, solver
+from maxmargin.solvers.core import Monitor, Options, Result, Status, solver
 from maxmargin.solvers.core.hessian import LARGEST_DIRECT, combination, signed_gram, solve_positive
 from maxmargin.solvers.core.subsample import FEWEST_ROWS_PER_COLUMN
 from maxmargin.solvers.linear import newton
@@ -61,6 +61,27 @@ class PartitionedRun(NewtonRun):
         *("engine.kept", "kept_w", "kept_linear", "system.sends_rows", "system.systems.basis", *OF_INCUMBENT),
     )
     outcome: ClassVar[tuple[str, ...]] = ("sigma", "engine.kept", *OF_INCUMBENT)
+    engine: DaskEngine[LinearSVMProblem]
+    _has_changes = False
+
+    def _allocate(self) -> None:
+        # A number a row less: of the start only the size of the change is asked for, and the changes along a step are
+        # there while steps are made on all rows.
+        self.engine.allocate("start", dtype=np.float32)
+        self.engine.allocate("duals", "kept")
+        self.engine.allocate("free", "may_move", dtype=bool)
+
+    def _take_all_rows(self) -> None:
+        super()._take_all_rows()
+        self.engine.allocate("changes")
+        self._has_changes = True
+
+    def _proximal_step(self, *, stalled: bool = False) -> tuple[int | None, Status | None]:
+        self._has_changes = False
+        found = super()._proximal_step(stalled=stalled)
+        if self._has_changes:
+            self.engine.drop("changes")
+        return found
 
 
 @solver({"a linear support vector machine": lambda problem, _: isinstance(problem.problem, LinearSVMProblem)})
@@ -82,8 +103,7 @@ def solve(
             run.sigma *= FIRST_SHARE_IN_ROUNDS
         best = run.best
         best.status = run.run()
-        engine.keep("kept")
-        best.beta = engine["kept"]  # type: ignore[assignment]
+        best.beta = engine["kept"].alone()  # type: ignore[assignment]
         if not math.isfinite(best.primal):
             best.w, best.intercept = np.zeros_like(best.w), 0.0
     best.intercept = problem.points.centring.intercept_there(best.w, best.intercept)
@@ -113,7 +133,7 @@ def _from_subsample(
         found = _mean_of_solutions(engine, task, options, monitor)
     if found is None:
         return _without_sample(engine, task)
-    engine.do(_start_from, found.w, found.b, writes=("scores", "centers"))
+    engine.do(_duals_there, writes=("centers",))
     return found
 
 
@@ -160,7 +180,7 @@ def _typical_residual(engine: Engine[LinearSVMProblem], w: np.ndarray, b: float)
 def _solution_of_subsample(
     engine: DaskEngine[LinearSVMProblem], task: PartitionedTask, options: Options, monitor: Monitor
 ) -> Start | None:
-    """The solution of every k-th row of all blocks, which are collected here."""
+    """The solution of every k-th row of all blocks, which are collected here; the scores are then those there."""
     problem, points = engine.problem, task.points
     stride = _stride(points, min(LARGEST_SHARE * points.n_rows, LARGEST_SAMPLE / max(1.0, points.entries_per_row)))
     rows, targets, weights = map(list, zip(*engine.map(_every_row, stride), strict=True))
@@ -171,6 +191,7 @@ def _solution_of_subsample(
     sample = problem_of_rows(problem, matrix, all_targets, all_weights, task.total_weight)
     coarse = replace(options, tol=max(options.tol, GAP_OF_SAMPLE))
     found, width = newton.solve_sample(sample, coarse, monitor.quiet())
+    engine.do(_set_scores, found.w, found.intercept, writes=("scores",))
     return Start(found.w, found.intercept, first_sigma(problem, width))
 
 
@@ -308,7 +329,6 @@ def _mean_residual(block: Block[LinearSVMProblem]) -> np.ndarray:
     return np.array([weights.sum(), weights @ np.abs(block.problem.loss.targets - block["scores"])])
 
 
-def _start_from(block: Block[LinearSVMProblem], w: np.ndarray, b: float) -> None:
-    """Scores of given coefficients, and the duals there."""
-    _set_scores(block, w, b)
+def _duals_there(block: Block[LinearSVMProblem]) -> None:
+    """The duals at the scores."""
     block["centers"][:] = duals_at(block.problem, block["scores"])
