@@ -1,12 +1,12 @@
 """A preload of Dask's workers that keep freed memory: ``dask worker --preload maxmargin.engine.worker_memory``.
 
-Dask sets ``MALLOC_TRIM_THRESHOLD_`` in worker processes, so that they give freed memory back to the system at once. Rounds
-of a fit make and drop vectors all the time, and the system takes ten times as long to hand out pages as a copy takes.
+Dask sets ``MALLOC_TRIM_THRESHOLD_`` in worker processes, so that they give freed memory back to the system at once.
+A fit makes and drops vectors in every round, and the system takes ten times as long to hand out pages as a copy takes.
 """
 
 import ctypes
 
-# The parameters of glibc's mallopt, and the values: arrays of up to 32 MB, the most it allows, come from memory of which
+# The parameters of glibc's mallopt, and the values: arrays of up to 32 MB, the most there is, come from memory of which
 # up to 256 MB are kept.
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
 LARGEST_ARRAY, MOST_BYTES = 1 << 25, 1 << 28
