@@ -285,6 +285,10 @@ class DaskEngine(Engine[ProblemT]):
         """Drop vectors."""
         self._rows.queue.append(Drop(self._part, names))
 
+    def drop_subset(self, mask: str) -> None:
+        """Drop the last subset by a mask, if there is one."""
+        self._rows.queue.append(Drop(subset_path(self._part, mask), ()))
+
     @property
     def asks_ahead(self) -> bool:  # type: ignore[override]
         """Whether a round costs more than a few operations for every row of a partition."""

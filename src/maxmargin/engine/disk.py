@@ -289,8 +289,11 @@ class DiskExecutor(Executor):
 
         self._pass([partial(run, number) for number in range(len(partitions))])
         for operation in message.operations:
-            if isinstance(operation, Drop) and operation.part == "":
-                storage.drop(operation.names)
+            if isinstance(operation, Drop):
+                if operation.names:
+                    storage.drop(operation.names)
+                else:
+                    self._used_by_rows.clear()
         return states, totals.total if has_answers(message) else []
 
     def describe(self) -> str:

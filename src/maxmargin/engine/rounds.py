@@ -45,7 +45,7 @@ class Allocate(NamedTuple):
 
 
 class Drop(NamedTuple):
-    """Drop vectors."""
+    """Drop vectors, or without names all of a subset."""
 
     part: str
     names: tuple[str, ...]
@@ -197,6 +197,9 @@ def run_round(checked: CheckedPartition, state: State, message: Message) -> Stat
     answers: list[Addable] = []
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         for operation in message.operations:
+            if isinstance(operation, Drop) and not operation.names:
+                drop_subset(parts, operation.part)
+                continue
             index, vectors = parts[operation.part].index, parts[operation.part].vectors
             if isinstance(operation, Allocate):
                 for name in operation.names:
@@ -215,8 +218,7 @@ def run_round(checked: CheckedPartition, state: State, message: Message) -> Stat
                 chosen = np.flatnonzero(vectors[operation.mask])
                 copies = {name: chosen_of(vectors[name], chosen) for name in operation.names}
                 child = subset_path(operation.part, operation.mask)
-                for stale in [key for key in parts if key == child or key.startswith(child + "/")]:
-                    del parts[stale]
+                drop_subset(parts, child)
                 new = {(key, name) for key, name in new if key in parts} | {(child, name) for name in copies}
                 parts[child] = Part(index[chosen], copies, parts[operation.part].problem)
                 if operation.gathered and message.gather is not None and parts[child].problem is None:
@@ -314,6 +316,12 @@ def add_answers(*answers: list[Addable]) -> list[Addable]:
     middle = middle_of(0, len(answers))
     left, right = add_answers(*answers[:middle]), add_answers(*answers[middle:])
     return [one + other for one, other in zip(left, right, strict=True)]
+
+
+def drop_subset(parts: dict[str, Part], path: str) -> None:
+    """Drop a subset, if it is there, and those that were made of it."""
+    for key in [key for key in parts if key == path or key.startswith(path + "/")]:
+        del parts[key]
 
 
 def subset_path(part: str, mask: str) -> str:

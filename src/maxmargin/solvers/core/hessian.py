@@ -303,7 +303,7 @@ def _update_dense_gram(
 ) -> None:
     """Update the Gram matrix by BLAS, on rows gathered in pieces."""
     n_columns = matrix.shape[1]
-    size = min(index.size, max(1, GATHERED_ENTRIES // max(1, n_columns)))
+    size = max(1, min(index.size, GATHERED_ENTRIES // max(1, n_columns)))
     # The same memory for all pieces.
     all_gathered = empty(size * (n_columns + 1), np.float64).reshape(size, n_columns + 1)
     all_entries = empty(size * n_columns, matrix.dtype).reshape(size, n_columns)

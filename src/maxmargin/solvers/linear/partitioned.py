@@ -65,8 +65,8 @@ class PartitionedRun(NewtonRun):
     _has_changes = False
 
     def _allocate(self) -> None:
-        # A number a row less: of the start only the size of the change is asked for, and the changes along a step are
-        # there while steps are made on all rows.
+        # Numbers a row are dear: of the start only the size of the change is asked for, and the changes along a step of
+        # all rows are there while such steps are made, as a subset is while steps are made on it.
         self.engine.allocate("start", dtype=np.float32)
         self.engine.allocate("duals", "kept")
         self.engine.allocate("free", "may_move", dtype=bool)
@@ -81,6 +81,8 @@ class PartitionedRun(NewtonRun):
         found = super()._proximal_step(stalled=stalled)
         if self._has_changes:
             self.engine.drop("changes")
+        elif found[1] is None:
+            self.engine.drop_subset("may_move")
         return found
 
 
