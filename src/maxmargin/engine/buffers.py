@@ -29,7 +29,7 @@ class Buffers:
         # Appending and popping are atomic: arrays go in any thread, also in the middle of either.
         self._free: dict[int, deque[np.ndarray]] = {}
 
-    def empty(self, n: int, dtype: np.dtype | str) -> np.ndarray:
+    def empty(self, n: int, dtype: np.dtype | type | str) -> np.ndarray:
         """An array whose values are undefined."""
         dtype = np.dtype(dtype)
         size = n * dtype.itemsize
@@ -65,12 +65,12 @@ class _Lease:
 _of_process = Buffers(MOST_BYTES if "MALLOC_TRIM_THRESHOLD_" in os.environ else 0)
 
 
-def empty(n: int, dtype: np.dtype | str) -> np.ndarray:
+def empty(n: int, dtype: np.dtype | type | str) -> np.ndarray:
     """An array whose values are undefined."""
     return _of_process.empty(n, dtype)
 
 
-def zeros(n: int, dtype: np.dtype | str) -> np.ndarray:
+def zeros(n: int, dtype: np.dtype | type | str) -> np.ndarray:
     """An array of zeros."""
     if not _of_process.most:
         return np.zeros(n, dtype=dtype)

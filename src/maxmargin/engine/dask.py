@@ -160,7 +160,7 @@ class Parts:
     def move_to(self, place: np.ndarray) -> None:
         """Copy a vector of this process to a place, and leave none of it elsewhere."""
         sizes = [len(chunk) for chunk in self._chunks]  # type: ignore[arg-type]
-        np.concatenate(self._chunks, out=place)
+        np.concatenate(self._chunks, out=place)  # type: ignore[arg-type]
         self._chunks = list(np.split(place, np.cumsum(sizes)[:-1]))
 
 

@@ -130,7 +130,7 @@ class Executor:
         """Make a message known to all partitions."""
         return message
 
-    def added(self, answers: Sequence[Held[list[Addable]]], size: int) -> list[Addable]:  # noqa: ARG002
+    def added(self, answers: Sequence[Held[list[Addable]]], size: int = ADDED_BYTES) -> list[Addable]:  # noqa: ARG002
         """Add the answers of all partitions, each of about so many bytes at most."""
         return add_answers(*answers)  # type: ignore[arg-type]
 
@@ -192,7 +192,7 @@ class ClusterExecutor(Executor):
             sent: Future[Message] = self._client.submit(identity, message, key=self._keys(identity, 1)[0], pure=False)
             return sent
 
-    def added(self, answers: Sequence[Held[list[Addable]]], size: int) -> list[Addable]:
+    def added(self, answers: Sequence[Held[list[Addable]]], size: int = ADDED_BYTES) -> list[Addable]:
         """Add on the workers, over the same tree as in this process."""
         most = min(ADDED_AT_MOST, max(ADDED_AT_ONCE, ADDED_BYTES // max(1, size)))
         with self._translated():

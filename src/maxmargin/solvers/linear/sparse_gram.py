@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.data.rows import SparseMatrix, is_sparse
+from maxmargin.data.rows import is_sparse
 from maxmargin.engine import Answer, Block, Engine
 from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
@@ -39,14 +39,14 @@ class SparseGram:
     def __init__(self, most: float) -> None:
         self.most, self.is_small = most, False
         self._entries: Answer[float] | None = None
-        self._matrix: Answer[SparseMatrix] | None = None
+        self._matrix: Answer[sp.csr_array] | None = None
 
     def ask(self, engine: Engine[LinearSVMProblem]) -> None:
         """Ask how many entries the matrix has at most, and for itself if it was small."""
         self._entries = engine.ask(_most_entries)
         self._matrix = engine.ask(_lower_half, self.most / NUMBERS_PER_ENTRY) if self.is_small else None
 
-    def find(self, engine: Engine[LinearSVMProblem]) -> SparseMatrix | None:
+    def find(self, engine: Engine[LinearSVMProblem]) -> sp.csr_array | None:
         """The lower half of the matrix, where it is small; that costs a round where it was not before."""
         if self._entries is None:
             self.ask(engine)
@@ -60,7 +60,7 @@ class SparseGram:
 
 
 def solve_sparse(
-    hessian: HessianOperator, lower: SparseMatrix, right: np.ndarray, stopped: Callable[[], bool]
+    hessian: HessianOperator, lower: sp.csr_array, right: np.ndarray, stopped: Callable[[], bool]
 ) -> np.ndarray:
     """Solve H x = right by conjugate gradients, given the lower half of the sum over the rows."""
     diagonal, upper = lower.diagonal(), lower.T.tocsr()
@@ -85,7 +85,7 @@ def _most_entries(block: Block[LinearSVMProblem]) -> float:
     return float((0.5 * lengths * (lengths + 1.0)).sum())
 
 
-def _lower_half(block: Block[LinearSVMProblem], most: float) -> SparseMatrix:
+def _lower_half(block: Block[LinearSVMProblem], most: float) -> sp.csr_array:
     """sum weights_i (x_i, 1)(x_i, 1)^T over the free rows, its lower half; empty where it is too large to be used."""
     size = block.problem.points.n_columns + 1
     if _most_entries(block) > most:
@@ -94,6 +94,6 @@ def _lower_half(block: Block[LinearSVMProblem], most: float) -> SparseMatrix:
     rows = sp.csr_array(block.problem.points.matrix[free])
     rows = sp.csr_array(sp.hstack([rows, np.ones((free.size, 1))], format="csr"), dtype=np.float64)
     weighted = sp.csr_array(sp.diags_array(block.problem.loss.weights[free]) @ rows)
-    found: SparseMatrix = sp.csr_array(sp.tril(rows.T @ weighted, format="csr"))
+    found: sp.csr_array = sp.csr_array(sp.tril(rows.T @ weighted, format="csr"))
     found.sort_indices()
     return found
