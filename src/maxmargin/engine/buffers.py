@@ -65,6 +65,11 @@ class _Lease:
 _of_process = Buffers(MOST_BYTES if "MALLOC_TRIM_THRESHOLD_" in os.environ else 0)
 
 
+def keep_none() -> None:
+    """Leave all memory to the allocator, where it keeps enough itself."""
+    _of_process.most = 0
+
+
 def empty(n: int, dtype: np.dtype | type | str) -> np.ndarray:
     """An array whose values are undefined."""
     return _of_process.empty(n, dtype)

@@ -6,6 +6,8 @@ A fit makes and drops vectors in every round, and the system takes ten times as 
 
 import ctypes
 
+from maxmargin.engine import buffers
+
 # The parameters of glibc's mallopt, and the values: arrays of up to 32 MB, the most there is, come from memory of which
 # up to 256 MB are kept.
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
@@ -14,7 +16,8 @@ LARGEST_ARRAY, MOST_BYTES = 1 << 25, 1 << 28
 
 def dask_setup(_worker: object) -> None:
     """Keep freed memory in this worker."""
-    keep_freed_memory()
+    if keep_freed_memory():
+        buffers.keep_none()
 
 
 def keep_freed_memory() -> bool:
