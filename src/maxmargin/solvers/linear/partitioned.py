@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.partitions import PartitionedPoints, PartitionedTask
 from maxmargin.data.rows import Matrix
-from maxmargin.engine import Block, Engine
+from maxmargin.engine import Block, Engine, row_task
 from maxmargin.engine.dask import DaskEngine
 from maxmargin.loops.products import compute_scores
 from maxmargin.problems.linear_svm import LinearSVMProblem, SVMLoss, balancing_factors
@@ -331,6 +331,7 @@ def _mean_residual(block: Block[LinearSVMProblem]) -> np.ndarray:
     return np.array([weights.sum(), weights @ np.abs(block.problem.loss.targets - block["scores"])])
 
 
+@row_task
 def _duals_there(block: Block[LinearSVMProblem]) -> None:
     """The duals at the scores."""
-    block["centers"][:] = duals_at(block.problem, block["scores"])
+    block["centers"][:] = duals_at(block.problem.part(block.rows), block["scores"])
