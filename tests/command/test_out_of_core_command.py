@@ -1,11 +1,15 @@
 """``maxmargin train`` on data that are larger than the memory, and conversions by blocks."""
 
+import re
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from command_runner import run, told
 from maxmargin.data import memory
-from maxmargin.files import open_store, read_data, write_svmlight
+from maxmargin.files import open_store, read_data, write_store, write_svmlight
 
 
 @pytest.fixture
@@ -117,3 +121,44 @@ def test_perceptrons_learn_in_passes_over_files(text, tmp_path, little_memory):
         assert f"without {refused[0]}" in str(run(*command, code=1).exception)
     wrong = run("train", text, "--passes", "2", "-o", tmp_path / "m", code=1)
     assert "--passes is for -m perceptron" in str(wrong.exception)
+
+
+LIMITED = """
+import resource, sys
+from pathlib import Path
+
+import maxmargin.cli.app as app
+from maxmargin import LinearSVC
+from maxmargin.files import open_store
+
+# What is loaded once.
+LinearSVC().fit(open_store({few!r}))
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + {left},) * 2)
+sys.argv = ["maxmargin", *{arguments}]
+app.main()
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of the address space")
+@pytest.mark.parametrize("model", ["linear-svc", "svc"])
+def test_a_store_that_does_not_fit_is_said_before_the_training(tmp_path, model):
+    """Under a real limit: 100 MB beyond what the process has when it begins, for seven blocks of 17 MB."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100_000, 85))
+    write_store(tmp_path / "rows.store", [(X, np.where(X[:, 0] > 0.0, 1, -1))])
+    write_store(tmp_path / "few.store", [(X[:100], np.sign(X[:100, 0]))])
+    arguments = ["train", str(tmp_path / "rows.store"), "-m", model, "--jobs", "2", "-o", str(tmp_path / "model")]
+    arguments += ["--max-time", "2"]
+    code = LIMITED.format(few=str(tmp_path / "few.store"), left=100_000_000, arguments=arguments)
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
+    if model == "svc":
+        assert re.search(r"rows\.store takes about \d+ MB in memory, and \d+ MB are available", ended.stderr)
+    else:
+        said = re.search(r"needs about (\d+) MB of memory .* and (\d+) MB are available: (.*)", ended.stderr)
+        assert int(said[1]) > int(said[2])
+        assert "give it more memory" in said[3] or "with --jobs 1 it needs" in said[3]
+    assert ended.stderr.index("are available") < len(ended.stderr) - 20
+    # It says so and goes on: to a model, or to one line that says what was missing.
+    assert ended.returncode in (0, 2)
+    assert "Traceback" not in ended.stderr

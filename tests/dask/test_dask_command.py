@@ -51,6 +51,28 @@ def test_files_of_all_kinds_are_partitions(address, files, tmp_path):
     model.certificate_.check(certify(model, X, y))
     np.testing.assert_allclose(model.coef_, Ridge().fit(X, y).coef_, rtol=1e-6, atol=1e-9)
     assert found["r2_train"] == pytest.approx(model.score(X, y))
+    # Vectors over the columns, or a matrix, for each of the three partitions.
+    assert 3 * 8 * found["columns"] < found["bytes_per_round"] < 3 * 8 * (found["columns"] + 3) ** 2
+    printed = run("train", *paths, "-o", tmp_path / "model", *options).stdout
+    assert f"{found['rounds']}, with {found['bytes_per_round']:,.0f} bytes of messages and answers in each" in printed
+
+
+def test_patterns_and_addresses_name_files(address, files, tmp_path):
+    """As docs/guide/cluster.md has them; addresses of any file system are read by the workers, one partition each."""
+    paths = files[0]
+    X, y = read_svmlight(paths[0], zero_based=False)
+    lines = paths[0].read_text().splitlines(keepends=True)
+    for k in range(2):
+        (tmp_path / f"part-{k}.svm").write_text("".join(lines[1500 * k : 1500 * (k + 1)]))
+    for names in (["part-*.svm"], ["part-0.svm", "part-[1-9].svm"]):
+        for prefix in ("", "file://", "local://"):
+            data = [f"{prefix}{tmp_path / name}" for name in names]
+            found = told("train", *data, "-o", tmp_path / "model", "-m", "ridge", "--scheduler", address)
+            assert (found["rows"], found["partitions"], found["status"]) == (3000, 2, "solved")
+            load_model(tmp_path / "model").certificate_.check(certify(load_model(tmp_path / "model"), X, y))
+    for missing in ("none-*.svm", "none.svm", "local:///none.svm"):
+        failed = run("train", missing, "-o", tmp_path / "m", "--scheduler", address, code=1)
+        assert "no such file" in str(failed.exception)
 
 
 def test_tables_with_different_texts_are_encoded_alike(address, tmp_path):

@@ -36,11 +36,15 @@ from maxmargin import (
 from maxmargin import load as load_model
 from maxmargin.certificates import bracket_hard_margin
 from maxmargin.data import Dataset, Points
+from maxmargin.engine import Block, MemoryEngine, Threads
 from maxmargin.engine.executors import ClusterError, Executor, array_of_chunks
 from maxmargin.engine.rounds import size_of
 from maxmargin.problems.hard_margin import HardMarginProblem
+from maxmargin.problems.linear_svm import LOSSES as SVM_LOSSES
+from maxmargin.problems.linear_svm import LinearSVMProblem
 from maxmargin.solvers.core import step_listener
-from maxmargin.solvers.linear import newton_system
+from maxmargin.solvers.core.hessian import HessianOperator
+from maxmargin.solvers.linear import newton_system, sparse_gram
 from real_data import load
 
 
@@ -248,10 +252,12 @@ def test_a_model_of_partitions_is_saved_with_its_duals(tmp_path):
     again.certificate_.check(certify(again, dX, dy))
 
 
-@pytest.mark.parametrize("collect", [False, True])
-def test_wide_rows_are_solved_without_a_matrix(collect, monkeypatch):
-    """By conjugate gradients, one product a round, or where that is allowed with the free rows in this process."""
-    sent = []
+@pytest.mark.parametrize("way", ["products", "sparse matrix", "rows"])
+def test_wide_rows_are_solved_without_a_dense_matrix(way, monkeypatch):
+    """By conjugate gradients, one product a round, by the sparse matrix of few rows, or by these where allowed."""
+    sent, collect = [], way == "rows"
+    if way == "products":
+        monkeypatch.setattr(sparse_gram, "NUMBERS_PER_ENTRY", 1e6)
     rows_of = newton_system._free_rows
     monkeypatch.setattr(newton_system, "_free_rows", lambda block: sent.append(block) or rows_of(block))
     X, y = load("sms-spam")
@@ -260,7 +266,7 @@ def test_wide_rows_are_solved_without_a_matrix(collect, monkeypatch):
         model = LinearSVC(C=0.1, tol=1e-3).fit(dX, dy)
     assert model.certificate_.relative <= 1e-3
     assert bool(sent) == collect
-    if collect:
+    if way != "products":
         assert model.rounds_ <= 5 * model.n_iter_ + 12
     model.certificate_.check(certify(model, X, y))
 
@@ -289,6 +295,57 @@ def test_rounds_on_wide_rows_do_not_grow_with_the_partitions():
     assert all(model.certificate_.relative <= 1e-3 for model in found)
     rounds = [model.rounds_ for model in found]
     assert max(rounds) <= 1.1 * min(rounds)
+
+
+@pytest.mark.parametrize("n_partitions", [2, 16])
+def test_separable_rows_of_counts_take_few_rounds_by_their_sparse_matrix(n_partitions, monkeypatch):
+    """Products with matrices that are so ill-conditioned took 2,051 to 2,993 rounds; the sum of matrices is small."""
+    sizes = []
+    find = sparse_gram.SparseGram.find
+
+    def found(*arguments):
+        lower = find(*arguments)
+        sizes.append(0 if lower is None else lower.nnz)
+        return lower
+
+    monkeypatch.setattr(sparse_gram.SparseGram, "find", found)
+    X, y = load("sms-spam")
+    cuts = np.linspace(0, X.shape[0], n_partitions + 1).astype(int).tolist()
+    model = LinearSVC(C=10.0, tol=1e-3).fit(*collections(X, y, cuts))
+    assert model.certificate_.relative <= 1e-3
+    assert model.rounds_ <= 120
+    model.certificate_.check(certify(model, X, y))
+    assert 0 < max(sizes) * sparse_gram.NUMBERS_PER_ENTRY <= newton_system.SENT_VECTORS * (X.shape[1] + 1)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_a_system_of_a_sparse_matrix_has_the_solution_of_the_dense_one(fit_intercept):
+    generator = np.random.default_rng(0)
+    X = sp.random_array((60, 25), density=0.2, format="csr", rng=generator)
+    weights, free = generator.random(60), generator.random(60) < 0.7
+    loss = SVM_LOSSES["hinge"](np.ones(60), weights, 1.0)
+    problem = LinearSVMProblem(Points(X), loss, 0.0 if fit_intercept else np.inf)
+    parts = [
+        Block(problem, np.arange(first, first + 20, dtype=np.uint32), {"free": free[first : first + 20]})
+        for first in (0, 20, 40)
+    ]
+    lower = sum((sparse_gram._lower_half(part, 1e9) for part in parts[1:]), sparse_gram._lower_half(parts[0], 1e9))
+    rows = np.hstack([X.toarray(), np.ones((60, 1))])[free]
+    dense = rows.T @ (weights[free][:, None] * rows)
+    np.testing.assert_allclose(lower.toarray(), np.tril(dense), atol=1e-14)
+    assert lower.nnz <= sum(map(sparse_gram._most_entries, parts))
+    assert sparse_gram._lower_half(parts[0], 1.0).nnz == 0
+    engine = MemoryEngine(problem, Threads(1))
+    hessian = HessianOperator(engine, "", 3.0, True, fit_intercept, 0.0)
+    right = generator.standard_normal(26)
+    right[-1] *= fit_intercept
+    found = sparse_gram.solve_sparse(hessian, lower, right, bool)
+    matrix = 3.0 * dense + np.diag([*np.ones(25), 0.0])
+    if not fit_intercept:
+        matrix[-1], matrix[:, -1], matrix[-1, -1] = 0.0, 0.0, 1.0
+    residual = right - matrix @ found
+    scale = 1.0 / np.diag(matrix)
+    assert residual @ (scale * residual) <= 1.01 * sparse_gram.FORCING**2 * (right @ (scale * right))
 
 
 def test_separable_rows_of_counts_take_few_rounds_and_few_rows_are_sent(monkeypatch):

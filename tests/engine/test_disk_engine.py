@@ -1,8 +1,12 @@
 """Fits on the blocks of a store: the optimum of the arrays, the same bits whatever is kept, errors that say where."""
 
+import mmap
 import subprocess
 import sys
 import textwrap
+import tracemalloc
+import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +16,7 @@ from hypothesis import strategies as st
 from sklearn.base import is_regressor
 
 from maxmargin import LinearSVC, LinearSVR, LogisticRegression, Perceptron, Ridge, certify
+from maxmargin.data.memory import MemoryWarning
 from maxmargin.engine import disk
 from maxmargin.engine.disk import DiskExecutor, _OrderedSum
 from maxmargin.engine.rounds import add_answers
@@ -95,8 +100,8 @@ def test_bits_do_not_depend_on_memory_or_threads(tmp_path, monkeypatch, n_column
     if n_columns > 8:
         X = sp.hstack([X, sp.random(len(X), n_columns - 8, 0.005, rng=np.random.default_rng(0))], format="csr")
     rows = stored(tmp_path, X, y)
-    found = []
-    for available, n_jobs in ((1 << 40, 1), (1 << 40, 3), (260_000 + rows.n_bytes // 4, 2), (0, 2)):
+    found, needed = [], sum(disk.memory_of_fit(rows, 2))
+    for available, n_jobs in ((1 << 40, 1), (1 << 40, 3), (needed + rows.n_bytes // 4, 2), (0, 2)):
         monkeypatch.setattr(disk, "available_memory", lambda available=available: available)
         kept = DiskExecutor(rows, n_jobs)
         assert (kept._n_kept == len(rows.block_rows)) == (available == 1 << 40)
@@ -176,6 +181,7 @@ from maxmargin.files import open_store
 small, large = map(open_store, {paths!r})
 LinearSVC(max_iter=2).fit(small)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+from maxmargin.data.memory import MemoryWarning
 from maxmargin.engine import disk
 disk.available_memory = lambda: {available}
 model = LinearSVC(tol=1e-3).fit(large)
@@ -242,3 +248,85 @@ def test_every_block_is_read_once_a_pass_and_an_error_of_reading_ahead_is_raised
         file.truncate(X.nbytes // 2)
     with pytest.raises(StoreError, match="cut off"):
         executor.each(executor.read, range(len(rows.block_rows)))
+
+
+# What a fit keeps for every row, in numbers of 8 bytes, beside the rows and the weights that are given; with the duals.
+NUMBERS = {
+    "two classes": (LinearSVC(C=0.01, tol=1e-3), 8.0),
+    "balanced": (LinearSVC(C=0.01, tol=1e-3, class_weight="balanced"), 8.0),
+    "weighted": (LinearSVC(C=0.01, tol=1e-3), 8.0),
+    "regression": (LinearSVR(C=0.01, tol=1e-3), 8.0),
+    "weighted regression": (LinearSVR(C=0.01, tol=1e-3), 8.0),
+    # The duals of the first four, the fit of the fifth, and blocks that are not small beside so few rows.
+    "five classes": (LinearSVC(C=0.01, tol=1e-3), 14.0),
+    "logistic regression of five": (LogisticRegression(C=0.01, tol=1e-3, multi_class="ovr"), 14.0),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_that_a_fit_keeps_for_every_row(name, tmp_path, monkeypatch):
+    """Counted by the allocator; of several classes only the duals of those that are solved stay."""
+    model, most = NUMBERS[name]
+    n_rows, n_blocks = (40_000, 32) if "five" in name else (200_000, 128)
+    # The blocks in work are little beside a number for every row.
+    monkeypatch.setattr(store, "ENTRIES_OF_BLOCK", 4 * n_rows // n_blocks)
+    original = DiskExecutor.__init__
+    # No room for rows; the vectors lie in memory, since there is enough.
+    monkeypatch.setattr(DiskExecutor, "__init__", lambda self, source, n_threads: original(self, source, n_threads, 0))
+    X, y = rows_and_labels(n_rows, 4, 5 if "five" in name else 2)
+    if "regression" in name and "logistic" not in name:
+        y = X @ np.arange(4.0) + np.random.default_rng(1).normal(size=n_rows)
+    weights = {"sample_weight": np.random.default_rng(2).random(n_rows)} if "weighted" in name else {}
+    model.fit(stored(tmp_path / "few", X[:30_000], y[:30_000]), **{key: one[:30_000] for key, one in weights.items()})
+    rows = stored(tmp_path, X, y)
+    tracemalloc.start()
+    try:
+        model.fit(rows, **weights)
+        after, peak = (size / (8 * n_rows) for size in tracemalloc.get_traced_memory())
+    finally:
+        tracemalloc.stop()
+    assert 1.0 < after < (7.0 if "five" in name else 3.0)
+    assert peak < most
+
+
+def test_duals_of_several_classes_lie_in_files_where_memory_is_short(tmp_path, monkeypatch):
+    X, y = rows_and_labels(n_classes=4)
+    rows = stored(tmp_path, X, y)
+    in_memory = LinearSVC(C=0.3).fit(rows)
+    needed = disk.memory_of_fit(rows, 1)
+    # Enough for one task, not for the duals of four.
+    monkeypatch.setattr(disk, "available_memory", lambda: sum(needed) + 8 * len(X))
+    planned = []
+    original = DiskExecutor.plan
+    monkeypatch.setattr(
+        DiskExecutor, "plan", lambda self, n_tasks: (original(self, n_tasks), planned.append(self._maps_vectors))
+    )
+    mapped = LinearSVC(C=0.3, n_jobs=1).fit(rows)
+    assert planned == [False, True]
+    assert isinstance(_base(mapped.dual_coef_), np.memmap | mmap.mmap)
+    assert mapped.dual_coef_.tobytes() == in_memory.dual_coef_.tobytes()
+    assert mapped.certificate_ == in_memory.certificate_
+
+
+def _base(array):
+    """The object that holds the memory of an array."""
+    while isinstance(getattr(array, "base", None), np.ndarray | mmap.mmap):
+        array = array.base
+    return array
+
+
+def test_memory_that_is_too_little_for_blocks_is_a_warning(tmp_path, monkeypatch):
+    X, y = rows_and_labels()
+    rows = stored(tmp_path, X, y)
+    needed = [disk.memory_of_fit(rows, n_threads).least for n_threads in (1, 2)]
+    assert rows.n_bytes < needed[0] < needed[1]
+    monkeypatch.setattr(disk, "available_memory", lambda: needed[0])
+    with pytest.warns(MemoryWarning, match="needs about 1 MB of memory .* 2 threads .* with n_jobs=1 it needs 1 MB"):
+        LinearSVC(C=0.3, n_jobs=2).fit(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        LinearSVC(C=0.3, n_jobs=1).fit(rows)
+    # The answers of blocks: matrices of d x d numbers up to 2,048 columns, 28 vectors beyond.
+    for n_columns, numbers in ((2000, 2001**2), (100_000, 28 * 100_001)):
+        wide = SimpleNamespace(block_rows=[10], n_columns=n_columns, n_bytes=800)
+        assert disk.memory_of_fit(wide, 1).least == 5 * 800 + 6 * 8 * numbers

@@ -112,6 +112,9 @@ def _explain(error: Exception) -> int:
     """Print an error as one line; return the exit code."""
     if hasattr(error, "format_message"):
         return _explain_usage(error)
+    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+        # Its stack does not fit.
+        error = MemoryError(str(error))
     if isinstance(error, EXPLAINED):
         if isinstance(error, MemoryError):
             found = f" ({error})" if str(error) else ""

@@ -48,7 +48,7 @@ def connected(scheduler: str) -> Iterator[Any]:
                     processes=True,
                     dashboard_address=None,
                     silence_logs=logging.ERROR,
-                    preload=["maxmargin.engine.worker_signals"],
+                    preload=["maxmargin.engine.worker_signals", "maxmargin.engine.worker_memory"],
                 )
                 client = Client(stack.enter_context(cluster), timeout=CONNECT_SECONDS)
             except (OSError, RuntimeError) as error:
@@ -187,7 +187,10 @@ def fit_on_cluster(
             interrupted = True
     answer["training"] = watch.entry("training")
     answer["model"] = model_entry(machine)
-    answer["rounds"] = machine.rounds_
+    answer["rounds"] = Entry(
+        f"{machine.rounds_}, with {machine.bytes_per_round_:,.0f} bytes of messages and answers in each",
+        {"rounds": machine.rounds_, "bytes_per_round": machine.bytes_per_round_},
+    )
     name, value = score_name(machine), float(machine.score(rows.X, rows.y).compute())
     answer[name] = Entry(f"{value:.6g} on the {n_rows:,} training rows", {f"{json_key(name)}_train": value})
     # After the score: the partitions themselves have no names.

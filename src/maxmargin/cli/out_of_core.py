@@ -1,11 +1,14 @@
 """Data that are larger than the memory: what training needs, and the store that it reads instead."""
 
 import itertools
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+
+from maxmargin.cli.models import options_as_typed
 
 if TYPE_CHECKING:
     from maxmargin.files import Store
@@ -13,6 +16,10 @@ if TYPE_CHECKING:
 
 # The share of the available memory that training on arrays may take.
 SHARE_OF_MEMORY = 0.7
+ADVICE = (
+    "Linear models train from a store, without --scale, --search, --cv and weights from a column; others need fewer "
+    "rows or more memory."
+)
 
 
 def stored_rows(
@@ -41,7 +48,7 @@ def stored_rows(
     needs_arrays : bool
         Whether other options need all rows in memory.
     """
-    from maxmargin.data.memory import available_memory
+    from maxmargin.data.memory import available_memory, gigabytes
     from maxmargin.files import read_blocks
     from maxmargin.files.compression import STANDARD_INPUT, name_of
     from maxmargin.files.file_blocks import is_pattern, matching_files, memory_to_train
@@ -65,33 +72,51 @@ def stored_rows(
         raise ValueError(f"{data} is not on this machine: name the folder for its store by --store-dir.")
     path = (folder or Path(data).parent) / f"{_common_name(paths)}.store"
     if too_large:
-        about = f"{data} takes about {_gigabytes(needed)} in memory, and {_gigabytes(available)} are available"
+        about = f"{data} takes about {gigabytes(needed)} in memory, and {gigabytes(available)} are available"
         if not wanted and (needs_arrays or not machine._takes_collections):
-            typer.echo(
-                f"{about}: the training may end for lack of memory. Linear models train from a store, without --scale, "
-                "--search, --cv and weights from a column; others need fewer rows or more memory.",
-                err=True,
-            )
+            typer.echo(f"{about}: the training may end for lack of memory. {ADVICE}", err=True)
             return None
         typer.echo(f"{about}: it is written to {path}, and the model is trained from there.", err=True)
     return read_blocks(list(paths), target=target, zero_based=zero_based, table=table).store(path)
 
 
 def learns_from_blocks(machine: Any, rows: Any) -> bool:
-    """Whether a model is trained from the blocks of a store: the arrays would not fit, and it can."""
+    """Whether a model is trained from the blocks of a store: the arrays would not fit, and it can.
+
+    Where memory is too little all the same, that is said now: the system may end the process.
+    """
     from maxmargin.data.block_source import is_block_source
-    from maxmargin.data.memory import available_memory
+    from maxmargin.data.memory import MemoryWarning, available_memory, gigabytes
     from maxmargin.files.file_blocks import NUMBERS_PER_ROW
 
-    if not is_block_source(rows) or not machine._takes_collections:
+    if not is_block_source(rows):
         return False
-    needed = rows.n_bytes + 8 * NUMBERS_PER_ROW * rows.X.shape[0]
-    if needed <= SHARE_OF_MEMORY * available_memory():
+    needed, available = rows.n_bytes + 8 * NUMBERS_PER_ROW * rows.X.shape[0], available_memory()
+    if needed <= SHARE_OF_MEMORY * available:
         return False
+    if _takes_blocks(machine, rows):
+        from maxmargin.engine.disk import lack_of_memory
+
+        lacking = lack_of_memory(rows, machine._n_threads())
+        if lacking:
+            typer.echo(f"{options_as_typed(lacking)} The training may end for lack of memory.", err=True)
+            # Once is enough.
+            warnings.simplefilter("ignore", MemoryWarning)
+        return True
+    if needed > available:
+        typer.echo(
+            f"{rows.folder} takes about {gigabytes(needed)} in memory, and {gigabytes(available)} are available: the "
+            f"training is slow, or ends for lack of memory. {ADVICE}",
+            err=True,
+        )
+    return False
+
+
+def _takes_blocks(machine: Any, rows: Any) -> bool:
+    """Whether a model, with its parameters, learns from blocks; else it takes arrays that are mapped into memory."""
     try:
         machine._check_collections(rows)
-    except ValueError:
-        # Options that need the arrays, which are mapped into memory.
+    except (TypeError, ValueError):
         return False
     return True
 
@@ -126,7 +151,3 @@ def _common_name(paths: list[str]) -> str:
 def _prefix(names: list[str]) -> str:
     pairs = zip(min(names), max(names), strict=False)
     return "".join(one for one, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
-
-
-def _gigabytes(size: int) -> str:
-    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"

@@ -10,6 +10,15 @@ CGROUPS = Path("/sys/fs/cgroup")
 NO_LIMIT = 1 << 60
 
 
+class MemoryWarning(UserWarning):
+    """A fit needs more memory than there is."""
+
+
+def gigabytes(size: float) -> str:
+    """A number of bytes in words."""
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
+
+
 def available_memory() -> int:
     """Bytes that can still be allocated: those of the system, of its control groups and of the process's own limits.
 

@@ -11,6 +11,7 @@ from maxmargin.data.array_types import UserArray
 from maxmargin.data.centring import Centring, ColumnMoments, column_moments, shifted
 from maxmargin.data.exact_numbers import float64_rounds
 from maxmargin.data.points import Points
+from maxmargin.data.rows import Matrix, is_sparse
 from maxmargin.data.validation import (
     LARGEST_FACTOR,
     LARGEST_NORM,
@@ -62,6 +63,9 @@ class PartitionExecutor(Protocol):
 
     @property
     def vectors_are_near(self) -> bool: ...
+
+    @property
+    def bytes_per_round(self) -> float: ...
 
     def describe(self) -> str: ...
 
@@ -119,9 +123,17 @@ class PartitionSummary(NamedTuple):
 
 
 def check_partition(
-    X: UserArray, y: UserArray, sample_weight: UserArray, of_classes: bool, may_centre: bool = False
+    X: UserArray,
+    y: UserArray,
+    sample_weight: UserArray,
+    of_classes: bool,
+    may_centre: bool = False,
+    is_persisted: bool = False,
 ) -> tuple[Partition | None, PartitionSummary]:
-    """Check the rows of a partition; an error is returned, so that the first partition with one can be named."""
+    """Check the rows of a partition; an error is returned, so that the first partition with one can be named.
+
+    Where the chunk X ``is_persisted``, and its entries are not copied, they do not count as memory of the partition.
+    """
     given = y
     try:
         matrix, y, weights = validate_partition(X, y, sample_weight, of_classes=of_classes)
@@ -129,6 +141,7 @@ def check_partition(
     except (TypeError, ValueError) as error:
         return None, PartitionSummary(error=str(error))
     points = Points(matrix)
+    points.is_borrowed = is_persisted and shares_entries(matrix, X)
     factors = np.ones(points.n_rows) if weights is None else weights
     positive = factors[factors > 0.0]
     labels, codes = np.unique(y, return_inverse=True) if of_classes else (np.empty(0), np.empty(0, dtype=int))
@@ -145,6 +158,13 @@ def check_partition(
         moments=column_moments(points, weights) if may_centre else None,
     )
     return Partition(points, y if of_classes else targets, weights), summary
+
+
+def shares_entries(matrix: Matrix, X: UserArray) -> bool:
+    """Whether a validated matrix has the entries of X itself, not a copy."""
+    if is_sparse(matrix):
+        return is_sparse(X) and np.may_share_memory(matrix.data, X.data)
+    return isinstance(X, np.ndarray) and np.may_share_memory(matrix, X)
 
 
 # What a task gets of a partition; its summary stays beside it where it was computed there.

@@ -66,6 +66,21 @@ class Points:
         self.matrix = matrix
         self.n_rows, self.n_columns = matrix.shape
 
+    # Whether the matrix is in memory all the same, as a chunk of a persisted collection.
+    is_borrowed = False
+
+    def __sizeof__(self) -> int:
+        # What a scheduler counts: it moves small objects, and workers write large ones to the disk.
+        matrix = self.__dict__.get("matrix")
+        size = object.__sizeof__(self) + sum(
+            value.nbytes for name, value in vars(self).items() if name != "matrix" and isinstance(value, np.ndarray)
+        )
+        if matrix is None or self.is_borrowed:
+            return size
+        return size + (
+            matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes if is_sparse(matrix) else matrix.nbytes
+        )
+
     def __getstate__(self) -> Matrix:
         # What is computed from the rows is not sent with them.
         return self.matrix

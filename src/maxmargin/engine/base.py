@@ -111,6 +111,9 @@ class Engine(ABC, Generic[ProblemT]):
         Whether solvers may collect some rows in their own process.
     largest_subset : float
         The largest share of the rows of which a subset saves more than gathering it costs.
+    asks_ahead : bool
+        Whether a question that may turn out to be needless is asked in a round that takes place anyway: that costs less
+        than a round of its own.
     """
 
     problem: ProblemT
@@ -120,6 +123,7 @@ class Engine(ABC, Generic[ProblemT]):
     vectors_are_near: ClassVar[bool] = True
     may_collect_rows: ClassVar[bool] = True
     largest_subset: ClassVar[float] = 0.8
+    asks_ahead: ClassVar[bool] = True
 
     @property
     @abstractmethod

@@ -40,12 +40,11 @@ from maxmargin.engine.rounds import (
     BlockProblem,
     Call,
     Choose,
-    Keep,
+    Drop,
     Message,
     Operation,
     State,
     WriteBack,
-    add_vector,
     begin,
     size_of,
     stack_vectors,
@@ -55,6 +54,9 @@ from maxmargin.engine.rounds import (
 )
 
 ProblemT = TypeVar("ProblemT", bound=BlockProblem, covariant=True)
+
+# From so many rows a partition on, 25 lengths of a line search take as long as a round.
+MANY_ROWS = 1 << 17
 
 
 def load_partitions(
@@ -90,8 +92,11 @@ def load_partitions(
                 f"X has {len(columns[0])} partitions and {name} has {len(columns[-1])}: give both the same."
             )
     executor = executor_for(X, n_threads)
+    is_persisted = executor.is_persisted(X)
     check = dask.delayed(check_partition, pure=False)
-    given = partitions = executor.load([check(*parts, of_classes, may_centre) for parts in zip(*columns, strict=True)])
+    given = partitions = executor.load(
+        [check(*parts, of_classes, may_centre, is_persisted) for parts in zip(*columns, strict=True)]
+    )
     summaries = executor.fetch(executor.each(summary_of, partitions))
     executor.rounds += 1
     centre = centre_of(summaries)
@@ -131,6 +136,32 @@ class Handle(NamedTuple):
     def chunks(self) -> list[Held[np.ndarray]]:
         """The parts of the vector, where they are."""
         return self.engine.chunks(self.name)
+
+    def alone(self) -> "Parts":
+        """The vector without its engine, whose other vectors then go with it."""
+        return Parts(self.chunks())
+
+
+class Parts:
+    """A vector over the rows of all partitions, in parts that stay where they are.
+
+    Parameters
+    ----------
+    chunks : list
+    """
+
+    def __init__(self, chunks: list[Held[np.ndarray]]) -> None:
+        self._chunks = chunks
+
+    def chunks(self) -> list[Held[np.ndarray]]:
+        """The parts."""
+        return self._chunks
+
+    def move_to(self, place: np.ndarray) -> None:
+        """Copy a vector of this process to a place, and leave none of it elsewhere."""
+        sizes = [len(chunk) for chunk in self._chunks]  # type: ignore[arg-type]
+        np.concatenate(self._chunks, out=place)  # type: ignore[arg-type]
+        self._chunks = list(np.split(place, np.cumsum(sizes)[:-1]))
 
 
 class _Rows:
@@ -228,7 +259,7 @@ class DaskEngine(Engine[ProblemT]):
         """Add a vector that is given in parts, one a partition."""
         self._rows.run()
         rows = self._rows
-        rows.states = rows.executor.each(add_vector, rows.states, [name] * len(chunks), chunks)
+        rows.states = rows.executor.with_vector(rows.states, name, chunks, rows.storage)
 
     def chunks(self, name: str) -> list[Held[np.ndarray]]:
         """The parts of a vector over all rows, where they are."""
@@ -250,9 +281,19 @@ class DaskEngine(Engine[ProblemT]):
         """Add vectors of zeros."""
         self._rows.queue.append(Allocate(self._part, names, np.dtype(dtype).str))
 
-    def keep(self, *names: str) -> None:
-        """Drop all vectors but these, and all subsets."""
-        self._rows.queue.append(Keep(self._part, names))
+    def drop(self, *names: str) -> None:
+        """Drop vectors."""
+        self._rows.queue.append(Drop(self._part, names))
+
+    def drop_subset(self, mask: str) -> None:
+        """Drop the last subset by a mask, if there is one."""
+        self._rows.queue.append(Drop(subset_path(self._part, mask), ()))
+
+    @property
+    def asks_ahead(self) -> bool:  # type: ignore[override]
+        """Whether a round costs more than a few operations for every row of a partition."""
+        counts = self.problem.points.row_counts  # type: ignore[attr-defined]
+        return self.vectors_are_near or sum(counts) < MANY_ROWS * len(counts)
 
     @property
     def largest_subset(self) -> float:  # type: ignore[override]

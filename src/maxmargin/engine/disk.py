@@ -9,6 +9,7 @@ results.
 
 import tempfile
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property, partial
@@ -20,7 +21,7 @@ import numpy as np
 from maxmargin.data.array_types import UserArray
 from maxmargin.data.block_source import BlockSource
 from maxmargin.data.centring import shifted
-from maxmargin.data.memory import available_memory
+from maxmargin.data.memory import MemoryWarning, available_memory, gigabytes
 from maxmargin.data.partitions import (
     CheckedPartition,
     KnownOfRows,
@@ -38,7 +39,7 @@ from maxmargin.data.points import Points
 from maxmargin.data.rows import Matrix, is_sparse
 from maxmargin.engine.base import Addable
 from maxmargin.engine.executors import Executor
-from maxmargin.engine.rounds import Keep, Message, State, changes_vectors, has_answers, run_round
+from maxmargin.engine.rounds import Drop, Message, State, Storage, add_vector, changes_vectors, has_answers, run_round
 from maxmargin.engine.threads import Threads
 
 # Numbers a row that a fit keeps in memory: vectors over the rows of the solver, and those of the result.
@@ -47,11 +48,57 @@ NUMBERS_IN_MEMORY = 8
 BLOCKS_PER_THREAD = 2
 # Blocks that are read ahead, each by a thread that waits for the disk.
 READ_AHEAD = 3
+# Up to so many columns the answer of a block is a matrix; with more it is so many vectors, the images of a subspace.
+LARGEST_MATRIX, VECTORS_OF_ANSWER = 2048, 28
+# Answers, or as much as one, that the solver keeps: the matrix, its change and its factor, or the subspace.
+KEPT_ANSWERS = 4
 # The share of what is left that is used; of it, the share for blocks if not all of them fit.
 SHARE_OF_MEMORY, SHARE_FOR_BLOCKS = 0.6, 0.5
 
 
 ResultT = TypeVar("ResultT")
+
+
+class MemoryOfFit(NamedTuple):
+    """Bytes that a fit on blocks takes.
+
+    Attributes
+    ----------
+    least : int
+        The blocks in work, and the answers of blocks: vectors over the columns, or matrices.
+    vectors : int
+        The vectors over the rows, which may also lie on the disk.
+    """
+
+    least: int
+    vectors: int
+
+
+def memory_of_fit(source: BlockSource, n_threads: int, n_tasks: int = 1) -> MemoryOfFit:
+    """Estimate the memory that a fit takes."""
+    n_rows, n_blocks = sum(source.block_rows), len(source.block_rows)
+    largest = source.n_bytes // max(1, n_rows) * max(source.block_rows, default=0)
+    size = source.n_columns + 1
+    answer = size * (size if size <= LARGEST_MATRIX else VECTORS_OF_ANSWER)
+    # One in work in every thread, the sums of subtrees, and those that the solver keeps.
+    n_answers = n_threads + n_blocks.bit_length() + KEPT_ANSWERS
+    blocks = (n_threads * BLOCKS_PER_THREAD + READ_AHEAD) * largest
+    return MemoryOfFit(blocks + 8 * answer * n_answers, 8 * (NUMBERS_IN_MEMORY + n_tasks - 1) * n_rows)
+
+
+def lack_of_memory(source: BlockSource, n_threads: int) -> str:
+    """What a fit needs and what there is, with advice, where even blocks and vectors on the disk are too much."""
+    available = available_memory()
+    needed, with_one = (memory_of_fit(source, number).least for number in (n_threads, 1))
+    if needed <= available:
+        return ""
+    advice = "give it more memory, or use fewer columns: hash them, or leave out the rare ones"
+    if with_one <= available:
+        advice = f"with n_jobs=1 it needs {gigabytes(with_one)}"
+    return (
+        f"The fit needs about {gigabytes(needed)} of memory for the blocks that {n_threads} threads read, and "
+        f"{gigabytes(available)} are available: {advice}."
+    )
 
 
 class LazyPoints(Points):
@@ -109,22 +156,12 @@ class DiskExecutor(Executor):
         self.may_collect_rows = True
         self.source = source
         self._cuts = np.append(0, np.cumsum(source.block_rows))
-        n_rows, n_blocks = int(self._cuts[-1]), len(source.block_rows)
-        # Otherwise pages that the system keeps of the files are pushed out before they are used again.
-        available, vectors = available_memory(), 8 * NUMBERS_IN_MEMORY * n_rows
-        self._fits_in_cache = source.n_bytes <= available
-        largest = source.n_bytes // max(1, n_rows) * max(source.block_rows)
-        needed = (n_threads * BLOCKS_PER_THREAD + READ_AHEAD) * largest
-        self._maps_vectors = vectors + needed > available
-        if memory is None:
-            needed += 0 if self._maps_vectors else vectors
-            memory = int(SHARE_OF_MEMORY * max(0, available - needed))
-        fits = source.n_bytes <= memory
-        for_blocks = memory if fits else int(SHARE_FOR_BLOCKS * memory)
-        self._n_kept = n_blocks if fits else int(n_blocks * for_blocks / max(1, source.n_bytes))
         self._kept: dict[int, Matrix] = {}
-        self._room_for_rows = memory - (source.n_bytes if fits else for_blocks)
         self._used_by_rows: dict[int, int] = {}
+        self._available, self._memory = available_memory(), memory
+        # Otherwise pages that the system keeps of the files are pushed out before they are used again.
+        self._fits_in_cache = source.n_bytes <= self._available
+        self.plan(1)
         self._centre: np.ndarray | None = None
         self._lock = threading.Lock()
         self.blocks_read = 0
@@ -132,6 +169,25 @@ class DiskExecutor(Executor):
         self._ahead: dict[int, Future[Matrix]] = {}
         self._readers: ThreadPoolExecutor | None = None
         self._last_ahead = -1
+
+    def plan(self, n_tasks: int) -> None:
+        """Divide the memory among vectors and rows, given the number of tasks, whose duals are all kept."""
+        source, n_blocks, available = self.source, len(self.source.block_rows), self._available
+        needed = memory_of_fit(source, self.n_threads, n_tasks)
+        self._maps_vectors = needed.vectors + needed.least > available
+        memory = self._memory
+        if memory is None:
+            used = needed.least + (0 if self._maps_vectors else needed.vectors)
+            memory = int(SHARE_OF_MEMORY * max(0, available - used))
+        fits = source.n_bytes <= memory
+        for_blocks = memory if fits else int(SHARE_FOR_BLOCKS * memory)
+        self._n_kept = n_blocks if fits else int(n_blocks * for_blocks / max(1, source.n_bytes))
+        self._room_for_rows = memory - (source.n_bytes if fits else for_blocks)
+        self._kept = {number: rows for number, rows in self._kept.items() if self._keeps(number)}
+
+    def _keeps(self, number: int) -> bool:
+        """Whether a block is kept in memory: some are, spread over the whole, so that reading and work alternate."""
+        return number * self._n_kept % len(self.source.block_rows) < self._n_kept
 
     def read(self, number: int) -> Matrix:
         """The rows of a block, from memory or from the disk; the next blocks are then read ahead."""
@@ -148,8 +204,7 @@ class DiskExecutor(Executor):
                         self._ahead[other] = self._readers.submit(self._read_from_disk, other)
             self.blocks_read += 1
         rows = self._read_from_disk(number) if own is None else own.result()
-        # Spread over the whole, so that reading and work alternate.
-        if number * self._n_kept % len(self.source.block_rows) < self._n_kept:
+        if self._keeps(number):
             self._kept[number] = rows
         return rows
 
@@ -187,7 +242,26 @@ class DiskExecutor(Executor):
 
     def new_storage(self) -> "VectorStorage":
         """A place for the vectors over all rows."""
-        return VectorStorage(int(self._cuts[-1]), self.source.scratch_folder if self._maps_vectors else None)
+        return VectorStorage(int(self._cuts[-1]), self._folder)
+
+    def with_vector(  # type: ignore[override]
+        self, states: list[State], name: str, chunks: Sequence[np.ndarray], storage: Storage | None
+    ) -> list[State]:
+        """The states with one more vector over all rows, which is given in parts."""
+        assert storage is not None
+        found = []
+        for state, first, chunk in zip(states, self._cuts[:-1], chunks, strict=True):
+            place = storage.zeros(int(first), len(chunk), "<f8", name)
+            found.append(add_vector(state, name, chunk, place))
+        return found
+
+    def new_matrix(self, n_vectors: int, n_rows: int) -> np.ndarray:
+        """A place for vectors over all rows, in memory or, where they do not fit, in a file."""
+        return VectorStorage(n_vectors * n_rows, self._folder).whole("", np.dtype(float)).reshape(n_vectors, n_rows)
+
+    @property
+    def _folder(self) -> Path | None:
+        return self.source.scratch_folder if self._maps_vectors else None
 
     def each(self, function: Callable[..., ResultT], *columns: Sequence[object]) -> list[ResultT]:
         """Call a function with the entries of every block, the blocks in their order."""
@@ -210,8 +284,11 @@ class DiskExecutor(Executor):
 
         self._pass([partial(run, number) for number in range(len(partitions))])
         for operation in message.operations:
-            if isinstance(operation, Keep):
-                storage.keep(operation.names)
+            if isinstance(operation, Drop):
+                if operation.names:
+                    storage.drop(operation.names)
+                else:
+                    self._used_by_rows.clear()
         return states, totals.total if has_answers(message) else []
 
     def describe(self) -> str:
@@ -240,13 +317,22 @@ class VectorStorage:
 
     def zeros(self, first: int, n_rows: int, dtype: str, name: str) -> np.ndarray:
         """The part of a vector from the row ``first`` on."""
-        with self._lock:
-            whole = self._vectors.get(name)
-            if whole is None:
-                whole = self._vectors[name] = self._new(np.dtype(dtype))
-        part = whole[first : first + n_rows]
+        part = self.whole(name, np.dtype(dtype))[first : first + n_rows]
         part[:] = 0
         return part
+
+    def whole(self, name: str, dtype: np.dtype) -> np.ndarray:
+        """A vector over all rows, which is made where there is none of that name."""
+        with self._lock:
+            found = self._vectors.get(name)
+            if found is None:
+                found = self._vectors[name] = self._new(dtype)
+        return found
+
+    def drop(self, names: Sequence[str]) -> None:
+        """Forget vectors, which go when nobody uses them."""
+        for name in names:
+            del self._vectors[name]
 
     def _new(self, dtype: np.dtype) -> np.ndarray:
         if self._folder is None:
@@ -255,10 +341,6 @@ class VectorStorage:
         with tempfile.TemporaryFile(dir=self._folder) as file:
             file.truncate(max(1, self._n_rows) * dtype.itemsize)
             return np.asarray(np.memmap(file, dtype=dtype, mode="r+", shape=(self._n_rows,)))
-
-    def keep(self, names: Sequence[str]) -> None:
-        """Drop all other vectors."""
-        self._vectors = {name: vector for name, vector in self._vectors.items() if name in names}
 
 
 class _OrderedSum:
@@ -312,6 +394,9 @@ def load_blocks(
 
     Where an intercept makes up for it, columns very far from zero ``may_centre``, which takes another pass.
     """
+    lacking = lack_of_memory(source, n_threads)
+    if lacking:
+        warnings.warn(lacking, MemoryWarning, stacklevel=2)
     executor = DiskExecutor(source, n_threads)
     ends = np.cumsum(source.block_rows)
     n_rows = int(ends[-1]) if len(ends) else 0
@@ -339,7 +424,9 @@ def load_blocks(
     def points(**known: Unpack[KnownOfRows]) -> PartitionedPoints:
         return PartitionedPoints(source.arrays, [(one,) for one in stored], executor, **known, centre=centre)
 
-    return merge_summaries(points, summaries, of_classes=of_classes, class_weight=class_weight, classes=classes)
+    data = merge_summaries(points, summaries, of_classes=of_classes, class_weight=class_weight, classes=classes)
+    executor.plan(data.n_tasks)
+    return data
 
 
 def _centred_summary(centre: np.ndarray, stored: StoredPartition, summary: PartitionSummary) -> PartitionSummary:

@@ -20,6 +20,7 @@ from maxmargin.engine.rounds import (
     State,
     Storage,
     add_answers,
+    add_vector,
     answers_of,
     ask_round,
     changes_vectors,
@@ -32,8 +33,8 @@ from maxmargin.engine.threads import Threads
 
 # Bytes: a longer message is sent to the scheduler once, not once a partition.
 SHORT_MESSAGE = 1 << 12
-# Results that a task of a worker adds up: fewer tasks, more memory.
-ADDED_AT_ONCE = 8
+# Results that a task of a worker adds up: fewer tasks, more memory. Always 8, and up to 32 of at most so many bytes.
+ADDED_AT_ONCE, ADDED_AT_MOST, ADDED_BYTES = 8, 32, 1 << 26
 # The setting of Dask that says whether fits may collect some rows in the client, where that saves rounds.
 COLLECT_ROWS = "maxmargin.collect-rows"
 # Seconds between checks of the cluster while a round runs, and those after which one without workers counts as lost.
@@ -84,6 +85,10 @@ class Executor:
 
         return list(dask.compute(*delayed))
 
+    def is_persisted(self, X: DaskObject) -> bool:  # noqa: ARG002
+        """Whether the chunks of a collection stay in the memory of workers after they were used."""
+        return False
+
     def each(self, function: Callable[..., ResultT], *columns: Sequence[object]) -> Sequence[Held[ResultT]]:
         """Call a function with the entries of every partition; return the results, or where they will be."""
         with Threads(self.n_threads) as threads:
@@ -99,18 +104,34 @@ class Executor:
             found: Sequence[Held[list[Addable]]] = self.each(answers_of, states) if has_answers(message) else []
         else:
             found = self.each(ask_round, partitions, states, messages)
-        return states, self.added(found) if has_answers(message) else []
+        # The answers are vectors over the columns, or matrices of up to so many bytes.
+        n_columns = message.problem.points.n_columns
+        return states, self.added(found, 8 * n_columns**2) if has_answers(message) else []
 
     def new_storage(self) -> Storage | None:
         """A place for the vectors over all rows, None for arrays of their own."""
         return None
 
+    def with_vector(
+        self,
+        states: Sequence[Held[State]],
+        name: str,
+        chunks: Sequence[Held[np.ndarray]],
+        storage: Storage | None,  # noqa: ARG002
+    ) -> Sequence[Held[State]]:
+        """The states with one more vector over all rows, which is given in parts."""
+        return self.each(add_vector, states, [name] * len(chunks), chunks)
+
+    def new_matrix(self, n_vectors: int, n_rows: int) -> np.ndarray:
+        """A place in this process for vectors over all rows, whose values are undefined."""
+        return np.empty((n_vectors, n_rows))
+
     def share(self, message: Message) -> Held[Message]:
         """Make a message known to all partitions."""
         return message
 
-    def added(self, answers: Sequence[Held[list[Addable]]]) -> list[Addable]:
-        """Add the answers of all partitions."""
+    def added(self, answers: Sequence[Held[list[Addable]]], size: int = ADDED_BYTES) -> list[Addable]:  # noqa: ARG002
+        """Add the answers of all partitions, each of about so many bytes at most."""
         return add_answers(*answers)  # type: ignore[arg-type]
 
     def fetch(self, values: Sequence[Held[ResultT]]) -> list[ResultT]:
@@ -122,6 +143,11 @@ class Executor:
         import dask
 
         return dask.delayed(value, pure=True)
+
+    @property
+    def bytes_per_round(self) -> float:
+        """The bytes of all messages and answers of a round, on average."""
+        return (self.bytes_sent + self.bytes_received) / max(1, self.rounds)
 
     def describe(self) -> str:
         """What the rounds have cost."""
@@ -146,6 +172,12 @@ class ClusterExecutor(Executor):
         with self._translated():
             return list(self._client.compute(list(delayed)))
 
+    def is_persisted(self, X: DaskObject) -> bool:
+        """Whether the chunks of a collection are futures."""
+        from distributed import futures_of
+
+        return bool(futures_of(X))
+
     def each(self, function: Callable[..., ResultT], *columns: Sequence[object]) -> Sequence[Held[ResultT]]:
         """Call a function with the entries of every partition, where the partition is."""
         with self._translated():
@@ -160,16 +192,17 @@ class ClusterExecutor(Executor):
             sent: Future[Message] = self._client.submit(identity, message, key=self._keys(identity, 1)[0], pure=False)
             return sent
 
-    def added(self, answers: Sequence[Held[list[Addable]]]) -> list[Addable]:
+    def added(self, answers: Sequence[Held[list[Addable]]], size: int = ADDED_BYTES) -> list[Addable]:
         """Add on the workers, over the same tree as in this process."""
+        most = min(ADDED_AT_MOST, max(ADDED_AT_ONCE, ADDED_BYTES // max(1, size)))
         with self._translated():
-            future = self._tree(answers, self._keys(add_answers, 1)[0])
+            future = self._tree(answers, most, self._keys(add_answers, 1)[0])
         return self.fetch([future])[0]
 
-    def _tree(self, answers: Sequence[Held[list[Addable]]], key: str) -> Held[list[Addable]]:
-        if len(answers) > ADDED_AT_ONCE:
+    def _tree(self, answers: Sequence[Held[list[Addable]]], most: int, key: str) -> Held[list[Addable]]:
+        if len(answers) > most:
             middle = middle_of(0, len(answers))
-            answers = [self._tree(answers[:middle], key + "l"), self._tree(answers[middle:], key + "r")]
+            answers = [self._tree(answers[:middle], most, key + "l"), self._tree(answers[middle:], most, key + "r")]
         if len(answers) == 1:
             return answers[0]
         total: Future[list[Addable]] = self._client.submit(add_answers, *answers, key=key, pure=False)

@@ -13,13 +13,14 @@ from maxmargin.data.partitions import CheckedPartition, LocalTargets, Partition,
 from maxmargin.data.points import HasPoints, Points
 from maxmargin.data.rows import aligned, is_sparse
 from maxmargin.engine.base import Addable, Block, ProblemT
+from maxmargin.engine.buffers import chosen_of, copied, empty, zeros
 from maxmargin.engine.memory import middle_of, tree_sum
 from maxmargin.engine.threads import CALLING_THREAD
 
 # Rows of a partition on which tasks without entries of rows work at a time: their vectors stay in the cache, and are
-# short enough (128 kB) that the memory is not given back to the system and asked for again, which costs workers of
+# short enough (64 kB) that the memory is not given back to the system and asked for again, which costs workers of
 # Dask more than the work.
-ROWS_AT_A_TIME = 1 << 14
+ROWS_AT_A_TIME = 1 << 13
 
 ValueT = TypeVar("ValueT")
 
@@ -44,6 +45,13 @@ class Allocate(NamedTuple):
     dtype: str
 
 
+class Drop(NamedTuple):
+    """Drop vectors, or without names all of a subset."""
+
+    part: str
+    names: tuple[str, ...]
+
+
 class Choose(NamedTuple):
     """Make the subset of the rows where a mask is true, with copies of some vectors; its rows may be ``gathered``."""
 
@@ -61,14 +69,7 @@ class WriteBack(NamedTuple):
     name: str
 
 
-class Keep(NamedTuple):
-    """Drop all subsets, and all vectors but some, targets and weights."""
-
-    part: str
-    names: tuple[str, ...]
-
-
-Operation = Call | Allocate | Choose | WriteBack | Keep
+Operation = Call | Allocate | Drop | Choose | WriteBack
 
 
 class BlockProblem(HasPoints, Protocol):
@@ -84,7 +85,7 @@ class Storage(Protocol):
 
     def zeros(self, first: int, n_rows: int, dtype: str, name: str) -> np.ndarray: ...
 
-    def keep(self, names: tuple[str, ...]) -> None: ...
+    def drop(self, names: tuple[str, ...]) -> None: ...
 
 
 class Message(NamedTuple):
@@ -119,6 +120,12 @@ class Part:
     index: np.ndarray
     vectors: dict[str, np.ndarray]
     problem: HasPoints | None = None
+
+    def __sizeof__(self) -> int:
+        # A scheduler asks. Weights that are all one have no memory of their own.
+        return object.__sizeof__(self) + sum(
+            values.nbytes for values in (self.index, *self.vectors.values()) if values.strides != (0,)
+        )
 
 
 class State(NamedTuple):
@@ -162,13 +169,14 @@ def as_weights(weights: np.ndarray) -> np.ndarray:
 _ones = np.empty(0)
 
 
-def add_vector(state: State, name: str, values: np.ndarray) -> State:
-    """Add a vector over all rows."""
+def add_vector(state: State, name: str, values: np.ndarray, place: np.ndarray | None = None) -> State:
+    """Add a copy of a vector over all rows, in an array of its own or at a place."""
     rows = state.parts[""]
-    # A copy: vectors may be written to.
-    values = np.array(values, dtype=np.float64)
     if values.shape != rows.index.shape:
         raise ValueError(f"{name} has {values.size} entries in a partition of {rows.index.size} rows.")
+    place = empty(values.size, np.float64) if place is None else place
+    place[:] = values
+    values = place
     return State({"": Part(rows.index, {**rows.vectors, name: values})}, [])
 
 
@@ -190,22 +198,28 @@ def run_round(checked: CheckedPartition, state: State, message: Message) -> Stat
     answers: list[Addable] = []
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         for operation in message.operations:
+            if isinstance(operation, Drop) and not operation.names:
+                drop_subset(parts, operation.part)
+                continue
             index, vectors = parts[operation.part].index, parts[operation.part].vectors
             if isinstance(operation, Allocate):
                 for name in operation.names:
                     elsewhere = message.zeros if operation.part == "" else None
                     vectors[name] = (
-                        np.zeros(index.size, dtype=operation.dtype)
+                        zeros(index.size, operation.dtype)
                         if elsewhere is None
                         else elsewhere(index.size, operation.dtype, name)
                     )
                     new.add((operation.part, name))
+            elif isinstance(operation, Drop):
+                for name in operation.names:
+                    del vectors[name]
+                    new.discard((operation.part, name))
             elif isinstance(operation, Choose):
                 chosen = np.flatnonzero(vectors[operation.mask])
-                copies = {name: vectors[name][chosen] for name in operation.names}
+                copies = {name: chosen_of(vectors[name], chosen) for name in operation.names}
                 child = subset_path(operation.part, operation.mask)
-                for stale in [key for key in parts if key == child or key.startswith(child + "/")]:
-                    del parts[stale]
+                drop_subset(parts, child)
                 new = {(key, name) for key, name in new if key in parts} | {(child, name) for name in copies}
                 parts[child] = Part(index[chosen], copies, parts[operation.part].problem)
                 if operation.gathered and message.gather is not None and parts[child].problem is None:
@@ -215,13 +229,9 @@ def run_round(checked: CheckedPartition, state: State, message: Message) -> Stat
                             rows, targets[index[chosen]], weights[index[chosen]]
                         )
                         parts[child] = Part(np.arange(chosen.size, dtype=np.uint32), copies, own)
-            elif isinstance(operation, Keep):
-                parts = {"": parts[""]}
-                for name in vectors.keys() - {"targets", "row_weights", *operation.names}:
-                    del vectors[name]
             elif isinstance(operation, WriteBack):
                 merged = vectors[operation.name]
-                merged = merged if (operation.part, operation.name) in new else merged.copy()
+                merged = merged if (operation.part, operation.name) in new else copied(merged)
                 merged[vectors[operation.mask]] = parts[subset_path(operation.part, operation.mask)].vectors[
                     operation.name
                 ]
@@ -230,7 +240,7 @@ def run_round(checked: CheckedPartition, state: State, message: Message) -> Stat
             else:
                 for name in operation.writes:
                     if (operation.part, name) not in new:
-                        vectors[name] = vectors[name].copy()
+                        vectors[name] = copied(vectors[name])
                         new.add((operation.part, name))
                 own = parts[operation.part].problem
                 block = Block(problem if own is None else own, index, vectors)
@@ -307,6 +317,12 @@ def add_answers(*answers: list[Addable]) -> list[Addable]:
     middle = middle_of(0, len(answers))
     left, right = add_answers(*answers[:middle]), add_answers(*answers[middle:])
     return [one + other for one, other in zip(left, right, strict=True)]
+
+
+def drop_subset(parts: dict[str, Part], path: str) -> None:
+    """Drop a subset, if it is there, and those that were made of it."""
+    for key in [key for key in parts if key == path or key.startswith(path + "/")]:
+        del parts[key]
 
 
 def subset_path(part: str, mask: str) -> str:

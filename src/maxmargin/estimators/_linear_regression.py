@@ -111,7 +111,7 @@ class LinearRegression(LinearRegressor):
     def _certify(self, tasks: Any, problems: Sequence[Any]) -> Any:
         if isinstance(problems[0], PartitionedProblem):
             proof, handle = measure_partitioned_ridge_gap(self._penalised(problems[0]), self.coef_, self.intercept_)
-            self._dual_point = distributed_vectors(tasks.points, [handle])[0]
+            self._dual_point = distributed_vectors(tasks.points, [handle.alone()])[0]
             return proof
         counted = slice(None) if tasks.weights is None else np.flatnonzero(tasks.weights)
         self._dual_point = np.zeros((len(problems), tasks.points.n_rows))

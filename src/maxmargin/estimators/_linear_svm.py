@@ -195,6 +195,11 @@ class LinearSVM(RegularizedModel):
         proofs = measure_gaps(problems, coef, self.intercept_, np.asarray(self.dual_coef_))
         return proof_or_per_class(getattr(tasks, "classes", ()), proofs)
 
+    def _at_once(self, tasks: Tasks) -> int:
+        # A pass over the blocks of a store takes all threads, and two at once would keep the vectors of both.
+        at_store = isinstance(tasks, PartitionedData) and tasks.points.executor.vectors_are_near
+        return 1 if at_store else super()._at_once(tasks)
+
     def _certify_on_blocks(self, k: int, problem: PartitionedProblem, w: np.ndarray, b: float) -> SVMGap:
         """The certificate of a task whose rows are in partitions."""
         from maxmargin.engine.dask import chunks_of

@@ -274,14 +274,13 @@ def score_anywhere(model: Any, measure: str, score: Callable[..., Any], X: Any, 
     return _collections.score_in_partitions(model._as_fitted(), X, y, sample_weight, measured)
 
 
-def distributed_vectors(points: Any, handles: Sequence[Any]) -> Any:
-    """Vectors over the rows of partitions, one a task: a Dask array whose chunks stay where they are, or an array."""
+def distributed_vectors(points: Any, vectors: Sequence[Any]) -> Any:
+    """``Parts`` of vectors, one a task: as a Dask array whose chunks stay where they are, or moved to an array."""
     from maxmargin.engine.dask import dask_array
 
-    chunks = [handle.chunks() for handle in handles]
     if not points.executor.vectors_are_near:
-        return dask_array(points.executor, chunks, points.row_counts)
-    found = np.empty((len(chunks), points.n_rows))
-    for parts, vector in zip(chunks, found, strict=True):
-        np.concatenate(parts, out=vector)
+        return dask_array(points.executor, [vector.chunks() for vector in vectors], points.row_counts)
+    found = points.executor.new_matrix(len(vectors), points.n_rows)
+    for vector, place in zip(vectors, found, strict=True):
+        vector.move_to(place)
     return found

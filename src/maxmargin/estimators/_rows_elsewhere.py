@@ -102,6 +102,8 @@ class RowsElsewhere:
         """Set, and print with ``verbose``, what a fit on partitions has sent."""
         executor = data.points.executor
         self.rounds_ = executor.rounds
+        if not executor.vectors_are_near:
+            self.bytes_per_round_ = executor.bytes_per_round
         if getattr(self, "verbose", 0):
             print(f"[{type(self).__name__}] {executor.describe()}")
 

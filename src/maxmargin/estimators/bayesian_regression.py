@@ -89,6 +89,8 @@ class BayesianRegression(LinearRegression):
         One.
     rounds_ : int
         After a fit on Dask collections: rounds of messages, loading and certificate included.
+    bytes_per_round_ : float
+        Likewise: the bytes of numbers in the messages to all partitions and in their answers, per round.
     status_ : Status
         SOLVED where the certificate's relative gap is 1e-6 at most, else STALLED.
     certificate_ : RidgeGap

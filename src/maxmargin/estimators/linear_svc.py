@@ -103,6 +103,8 @@ class LinearSVC(InterceptColumn, LinearSVM, LinearClassifier):
     rounds_ : int
         After a fit on Dask collections: rounds of messages, loading and certificate included. ``dual_coef_`` is then a
         Dask array whose chunks lie beside the rows, and there is no ``support_``.
+    bytes_per_round_ : float
+        Likewise: the bytes of numbers in the messages to all partitions and in their answers, per round.
     n_iter_ : int
         Epochs or Newton steps (of the class that took most).
     status_ : Status

@@ -62,6 +62,8 @@ class LinearSVR(LinearSVM, LinearRegressor, EpsilonInsensitiveRegressor):
     n_iter_ : int
     rounds_ : int
         After a fit on Dask collections, as for LinearSVC.
+    bytes_per_round_ : float
+        Likewise: the bytes of numbers in the messages to all partitions and in their answers, per round.
     status_ : Status
     certificate_ : RegressionGap
 

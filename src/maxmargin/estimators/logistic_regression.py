@@ -127,6 +127,8 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
     n_iter_ : ndarray of int32, of shape (1,), or (n_classes,) one against the rest
     rounds_ : int
         After a fit on Dask collections: rounds of messages, loading and certificate included.
+    bytes_per_round_ : float
+        Likewise: the bytes of numbers in the messages to all partitions and in their answers, per round.
     status_ : Status
     certificate_ : LogisticGap, or PerClass of them
         MultinomialGap of several classes that were learned jointly; SparseGap where the penalty has a 1-norm, which
@@ -505,12 +507,15 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
 
     def _certify(self, tasks: Any, problems: Sequence[Any]) -> Certificate | PerClass:
         if isinstance(tasks, PartitionedData):
-            found = [
-                measure_partitioned_logistic_gap(problem, w, float(b))
-                for problem, w, b in zip(problems, self.coef_, self.intercept_, strict=True)
-            ]
-            self._dual_point = distributed_vectors(tasks.points, [point for _, point in found])
-            return proof_or_per_class(tasks.classes, [proof for proof, _ in found])
+            proofs, points = [], []
+            for problem, w, b in zip(problems, self.coef_, self.intercept_, strict=True):
+                proof, point = measure_partitioned_logistic_gap(problem, w, float(b))
+                proofs.append(proof)
+                points.append(point.alone())
+                # The engine of a class goes before the next one begins.
+                del point
+            self._dual_point = distributed_vectors(tasks.points, points)
+            return proof_or_per_class(tasks.classes, proofs)
         if not isinstance(tasks, JointClasses) and isinstance(problems[0], LogisticProblem):
             self._dual_point = np.zeros((len(problems), tasks.points.n_rows))
         return super()._certify(tasks, problems)

@@ -73,6 +73,8 @@ class Ridge(LinearRegression):
         The solver's name as it was given.
     rounds_ : int
         After a fit on Dask collections: rounds of messages, loading and certificate included.
+    bytes_per_round_ : float
+        Likewise: the bytes of numbers in the messages to all partitions and in their answers, per round.
     status_ : Status
     certificate_ : RidgeGap, or PerTarget of them
         With ``positive=True`` a LassoGap, of half the objective.

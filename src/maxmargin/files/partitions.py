@@ -1,7 +1,6 @@
 """Data files as Dask collections: the workers of a cluster read their partitions themselves."""
 
 import io
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +10,8 @@ import scipy.sparse as sp
 
 from maxmargin.files.compression import STANDARD_INPUT, kind_of
 from maxmargin.files.data_file import DataFile, as_labels, table_format
+from maxmargin.files.file_blocks import matching_files
+from maxmargin.files.remote import exists, is_address
 from maxmargin.files.store import is_store, open_store
 from maxmargin.files.svmlight import SvmlightError, parse_svmlight, read_svmlight
 
@@ -45,13 +46,15 @@ def read_partitions(
 ) -> PartitionedFiles:
     """Read files by the workers of a cluster, which must see them under the same paths.
 
-    Plain svmlight text is cut into ranges of bytes and a store into stretches of rows; a table or a compressed file is
-    one partition. The files may be of different formats, but not tables beside others.
+    Plain svmlight text is cut into ranges of bytes and a store into stretches of rows; a table, a compressed file and a
+    file that an address names are one partition each. The files may be of different formats, but not tables beside
+    others.
 
     Parameters
     ----------
     client : distributed.Client
     paths : sequence of str
+        Files, patterns such as ``part-*.svm``, or addresses that fsspec reads, such as ``s3://bucket/part-*.svm``.
     target, values, zero_based
         As in :func:`maxmargin.files.read_data`.
     text_bytes : int
@@ -63,6 +66,9 @@ def read_partitions(
     """
     import dask
 
+    if STANDARD_INPUT in paths:
+        raise ValueError("standard input cannot be read by workers: name files.")
+    paths = [str(path) for path in matching_files(paths)]
     tables = [table_format(path) is not None for path in paths]
     if any(tables) and not all(tables):
         raise ValueError("tables and other files cannot be read together: convert one kind to the other first.")
@@ -96,16 +102,14 @@ def read_partitions(
 
 def pieces_of(path: str, text_bytes: int = TEXT_BYTES) -> list[Piece]:
     """The partitions of a file."""
-    if path == STANDARD_INPUT:
-        raise ValueError("standard input cannot be read by workers: name files.")
-    if not os.path.exists(path):
+    if not exists(path):
         raise ValueError(f"{path}: there is no such file.")
     if is_store(path):
         X = open_store(path).X
         entries = (X.nnz if sp.issparse(X) else X.size) / max(1, X.shape[0])
         step = max(1, int(STORE_ENTRIES / max(1.0, entries)))
         return [Piece(path, first, min(first + step, X.shape[0])) for first in range(0, X.shape[0], step)]
-    if table_format(path) is not None or kind_of(path):
+    if is_address(path) or table_format(path) is not None or kind_of(path):
         return [Piece(path)]
     size = Path(path).stat().st_size
     return [Piece(path, first, min(first + text_bytes, size)) for first in range(0, size, text_bytes)] or [Piece(path)]

@@ -17,6 +17,7 @@ from maxmargin.data import Points, as_dense
 from maxmargin.data.exact_numbers import SMALLEST_NORMAL
 from maxmargin.data.points import HasPoints
 from maxmargin.engine import Block, Engine
+from maxmargin.engine.buffers import empty
 from maxmargin.loops.products import add_rows, compute_scores, hessian_diagonal, hessian_product, update_gram
 from maxmargin.solvers.core.conjugate_gradients import ConjugateGradients
 
@@ -305,14 +306,18 @@ def _update_dense_gram(
 ) -> None:
     """Update the Gram matrix by BLAS, on rows gathered in pieces."""
     n_columns = matrix.shape[1]
-    size = max(1, GATHERED_ENTRIES // max(1, n_columns))
+    size = max(1, min(index.size, GATHERED_ENTRIES // max(1, n_columns)))
+    # The same memory for all pieces.
+    all_gathered = empty(size * (n_columns + 1), np.float64).reshape(size, n_columns + 1)
+    all_entries = empty(size * n_columns, matrix.dtype).reshape(size, n_columns)
     for start in range(0, index.size, size):
         if stopped():
             break
         part = index[start : start + size]
         root = np.sqrt(weights[start : start + size])
-        gathered = np.empty((part.size, n_columns + 1))
-        entries = matrix[part]
+        gathered, entries = all_gathered[: part.size], all_entries[: part.size]
+        # The mode that writes to the place itself; all of the index are rows.
+        np.take(matrix, part, axis=0, out=entries, mode="clip")
         np.multiply(entries if offset is None else entries - offset, root[:, None], out=gathered[:, :-1])
         gathered[:, -1] = root
         product = gathered.T @ gathered

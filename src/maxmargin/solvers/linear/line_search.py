@@ -47,16 +47,20 @@ def root_along(derivative: Callable[[float], float], at_zero: float, at_one: flo
 
 
 def root_in_rounds(
-    derivatives: Callable[[Sequence[float]], np.ndarray], first: np.ndarray, at_zero: float, at_one: float
+    derivatives: Callable[[Sequence[float]], np.ndarray], first: np.ndarray | None, at_zero: float, at_one: float
 ) -> float:
     """The same root, where the derivatives of many lengths cost no more than that of one.
 
-    ``first`` are those at ``LENGTHS``. Further lengths divide the interval with the root until the derivative is nearly
-    linear in it.
+    ``first`` are those at ``LENGTHS``, or None where they are not known yet. Further lengths divide the interval with
+    the root until the derivative is nearly linear in it.
     """
     if at_zero >= 0.0 or abs(at_one) <= ENOUGH * abs(at_zero):
         return 1.0
-    known = sorted([(0.0, at_zero), (1.0, at_one), *zip(LENGTHS, first.tolist(), strict=True)])
+    lengths = LENGTHS
+    if first is None:
+        lengths = tuple(t for t in LENGTHS if (t < 1.0) == (at_one > 0.0))
+        first = derivatives(lengths)
+    known = sorted([(0.0, at_zero), (1.0, at_one), *zip(lengths, first.tolist(), strict=True)])
     for _ in range(ROUNDS_OF_SEARCH):
         k = next((k for k, (_, value) in enumerate(known) if value >= 0.0), None)
         if k is None:

@@ -168,14 +168,21 @@ class NewtonRun:
     ) -> None:
         problem = engine.problem
         self.problem, self.options, self.monitor, self.best, self.engine = problem, options, monitor, best, engine
-        engine.allocate("start", "changes", "duals", "best_duals")
-        engine.allocate("free", "working_set", dtype=bool)
+        self._allocate()
         self.system = NewtonSystem(problem, engine, monitor.must_stop)
         self.w, self.b, self.sigma = first.w, first.b, max(first.sigma, SMALLEST_SIGMA)
         # The predicted range of the scores' changes in the next outer step.
         self.radius = math.inf
         self.stall, self.n_outer, self.stalled = StallTest(PATIENCE, dual_factor=DUAL_FACTOR), 0, False
         self.rho = problem.intercept_penalty if problem.has_intercept else 0.0
+
+    def _allocate(self) -> None:
+        self.engine.allocate("start", "changes", "duals", "best_duals")
+        self.engine.allocate("free", "working_set", dtype=bool)
+
+    def _take_all_rows(self) -> None:
+        """Newton steps are to be made on all rows."""
+        self.system.choose(self.engine)
 
     @property
     def width(self) -> float:
@@ -266,7 +273,7 @@ class NewtonRun:
         else:
             # The gap is known at every step only if all rows are evaluated.
             working, excluded = whole, None
-            self.system.choose(engine)
+            self._take_all_rows()
         inner, status, final_sums = working.minimise(all_sums, excluded)
         if working is not whole:
             engine.write_back(working.engine, "working_set", "duals")
@@ -437,7 +444,8 @@ def _vectors_of(block: Block[LinearSVMProblem], sigma: float) -> RowVectors:
     return RowVectors(
         block.index,
         vectors["scores"],
-        vectors["changes"],
+        # Only a line search and what follows it read the changes.
+        vectors.get("changes", vectors["scores"]),
         vectors["centers"],
         vectors["duals"],
         vectors["free"],

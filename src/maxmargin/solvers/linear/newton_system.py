@@ -30,6 +30,7 @@ from maxmargin.solvers.core.hessian import (
     signed_gram,
     solve_positive,
 )
+from maxmargin.solvers.linear.sparse_gram import SparseGram, solve_sparse
 
 # Conjugate gradients end when the residual has fallen to this share: a Newton step need not be exact. In the space of
 # the rows it has to fall much further, because the step of w is a difference of two vectors.
@@ -81,6 +82,9 @@ class NewtonSystem:
         # Far from the solution many rows are free.
         self.sends_rows = may_collect and is_near
         self.n_conjugate = EXPECTED_CONJUGATE_STEPS
+        # Where no row may be sent, the Gram matrix of few of them may be.
+        adds_gram = self.is_far and not may_collect and self._points.is_sparse
+        self.sparse_gram = SparseGram(SENT_VECTORS * (self._points.n_columns + 1)) if adds_gram else None
         self.systems = DeflatedSystems(self._points.n_columns + 1)
         # Whether every system of the working set was solved as far as asked for, where products cost rounds.
         self.all_solved = True
@@ -88,7 +92,7 @@ class NewtonSystem:
     @property
     def takes_rounds(self) -> bool:
         """Whether every product with the matrix costs a round."""
-        return self._in_rounds and not self.sends_rows
+        return self._in_rounds and not (self.sends_rows or (self.sparse_gram and self.sparse_gram.is_small))
 
     @property
     def is_far(self) -> bool:
@@ -129,7 +133,9 @@ class NewtonSystem:
         return engine.ask(_images_of_block, self.systems.basis)
 
     def ask_rows(self, engine: Engine[LinearSVMProblem]) -> None:
-        """Ask for the free rows, where those of the step before were few enough to be sent."""
+        """Ask for the free rows, or their Gram matrix, where those of the step before were few enough to be sent."""
+        if self.sparse_gram is not None:
+            self.sparse_gram.ask(engine)
         self._rows = engine.ask_all(_free_rows) if self.is_far and self.sends_rows else None
 
     def solve(
@@ -156,6 +162,10 @@ class NewtonSystem:
             gram = self._updated_gram(n_free, n_changed)
             step = self._hessian(self._engine, factor).solve_direct(self._whole(gradient, gradient_b), gram)
             return self._split(step)
+        lower = None if self.sparse_gram is None else self.sparse_gram.find(self._engine)
+        if lower is not None:
+            hessian = self._hessian(self._engine, factor)
+            return self._split(solve_sparse(hessian, lower, -self._whole(gradient, gradient_b), self._stopped))
         rows, self._rows = self._rows, None
         if self._in_rounds:
             self.sends_rows = bool(n_free * self._points.entries_per_row < self._most_sent)

@@ -24,7 +24,7 @@ from maxmargin.loops.newton import (
 from maxmargin.loops.products import compute_scores
 from maxmargin.problems.linear_svm import LinearSVMProblem, SVMLoss, balancing_factors
 from maxmargin.problems.partitioned import PartitionedProblem
-from maxmargin.solvers.core import Monitor, Options, Result, solver
+from maxmargin.solvers.core import Monitor, Options, Result, Status, solver
 from maxmargin.solvers.core.hessian import LARGEST_DIRECT, combination, signed_gram, solve_positive
 from maxmargin.solvers.core.subsample import FEWEST_ROWS_PER_COLUMN
 from maxmargin.solvers.linear import newton
@@ -85,6 +85,9 @@ class PartitionedRun(NewtonRun):
     )
     outcome: ClassVar[tuple[str, ...]] = ("sigma", "engine.best_duals", *OF_INCUMBENT)
 
+    engine: DaskEngine[LinearSVMProblem]
+    _has_changes = False
+
     def __init__(
         self,
         engine: Engine[LinearSVMProblem],
@@ -96,6 +99,27 @@ class PartitionedRun(NewtonRun):
         super().__init__(engine, options, monitor, first, best)
         # Of the incumbent's duals: their w, with the intercept's entry, and their linear term.
         self.best_duals_w, self.best_duals_linear = np.zeros(self.w.size + 1), 0.0
+
+    def _allocate(self) -> None:
+        # Numbers a row are dear: of the start only the size of the change is asked for, and the changes along a step of
+        # all rows are there while such steps are made, as a subset is while steps are made on it.
+        self.engine.allocate("start", dtype=np.float32)
+        self.engine.allocate("duals", "best_duals")
+        self.engine.allocate("free", "working_set", dtype=bool)
+
+    def _take_all_rows(self) -> None:
+        super()._take_all_rows()
+        self.engine.allocate("changes")
+        self._has_changes = True
+
+    def _proximal_step(self, *, stalled: bool = False) -> tuple[int | None, Status | None]:
+        self._has_changes = False
+        found = super()._proximal_step(stalled=stalled)
+        if self._has_changes:
+            self.engine.drop("changes")
+        elif found[1] is None:
+            self.engine.drop_subset("working_set")
+        return found
 
     @property
     def counts_rounds(self) -> bool:
@@ -178,7 +202,9 @@ class ProximalProblemInRounds(ProximalProblem):
         super().ask_about_active_set(afresh=afresh)
         self.images = self.run.system.ask_images(self.engine)
         self.run.system.ask_rows(self.engine)
-        self.run.system.ask_gram(self.engine, afresh=afresh)
+        may_be_narrowed = self.is_whole and self.is_new and math.isfinite(self.run.radius)
+        if self.engine.asks_ahead or not may_be_narrowed:
+            self.run.system.ask_gram(self.engine, afresh=afresh)
 
     def is_small(self, length: float, sums: DualSums) -> bool:
         """Where rounds count, steps end as soon as more of them would hardly reduce the gap."""
@@ -194,7 +220,7 @@ class ProximalProblemInRounds(ProximalProblem):
     ) -> float:
         """Evaluate many lengths in a round; or, where rows are read but vectors are near, the end of the step."""
         if not self.engine.vectors_are_near:
-            first = derivatives(LENGTHS)
+            first = derivatives(LENGTHS) if self.engine.asks_ahead else None
             return root_in_rounds(derivatives, first, derivative_at_zero, derivative_at_one())
         self.ahead = self.engine.ask(_evaluate_ahead, self.sigma, writes=("duals", "free"))
         self.ask_about_active_set(afresh=False)
@@ -220,8 +246,7 @@ def solve(
             run.sigma *= FIRST_SHARE_IN_ROUNDS
         best = run.best
         best.status = run.run()
-        engine.keep("best_duals")
-        best.beta = engine["best_duals"]  # type: ignore[assignment]
+        best.beta = engine["best_duals"].alone()  # type: ignore[assignment]
         if not math.isfinite(best.primal):
             best.w, best.intercept = np.zeros_like(best.w), 0.0
     best.intercept = problem.points.centring.intercept_there(best.w, best.intercept)
@@ -251,7 +276,7 @@ def _from_subsample(
         found = _mean_of_solutions(engine, task, options, monitor)
     if found is None:
         return _without_sample(engine, task)
-    engine.do(_start_from, found.w, found.b, writes=("scores", "centers"))
+    engine.do(_duals_there, writes=("centers",))
     return found
 
 
@@ -298,7 +323,7 @@ def _typical_residual(engine: Engine[LinearSVMProblem], w: np.ndarray, b: float)
 def _solution_of_subsample(
     engine: DaskEngine[LinearSVMProblem], task: PartitionedTask, options: Options, monitor: Monitor
 ) -> Start | None:
-    """The solution of every k-th row of all blocks, which are collected here."""
+    """The solution of every k-th row of all blocks, which are collected here; the scores are then those there."""
     problem, points = engine.problem, task.points
     stride = _stride(points, min(LARGEST_SHARE * points.n_rows, LARGEST_SAMPLE / max(1.0, points.entries_per_row)))
     rows, targets, weights = map(list, zip(*engine.map(_every_row, stride), strict=True))
@@ -309,6 +334,7 @@ def _solution_of_subsample(
     sample = problem_of_rows(problem, matrix, all_targets, all_weights, task.total_weight)
     coarse = replace(options, tol=max(options.tol, GAP_OF_SAMPLE))
     found, width = newton.solve_sample(sample, coarse, monitor.quiet())
+    engine.do(_set_scores, found.w, found.intercept, writes=("scores",))
     return Start(found.w, found.intercept, first_sigma(problem, width))
 
 
@@ -458,7 +484,7 @@ def _mean_residual(block: Block[LinearSVMProblem]) -> np.ndarray:
     return np.array([weights.sum(), weights @ np.abs(block.problem.loss.targets - block["scores"])])
 
 
-def _start_from(block: Block[LinearSVMProblem], w: np.ndarray, b: float) -> None:
-    """Scores of given coefficients, and the duals there."""
-    _set_scores(block, w, b)
-    block["centers"][:] = duals_at(block.problem, block["scores"])
+@row_task
+def _duals_there(block: Block[LinearSVMProblem]) -> None:
+    """The duals at the scores."""
+    block["centers"][:] = duals_at(block.problem.part(block.rows), block["scores"])

@@ -249,8 +249,10 @@ class SmoothRun(Generic[ResultT]):
             return linear + np.array(lengths) * quadratic - self.factor * self.engine.sum(self.loss.along, lengths)
 
         self.engine.do(fill_scores, step, step_b, "changes", writes=("changes",))
-        at_one, *others = derivatives((1.0, *LENGTHS))
-        self.length = root_in_rounds(derivatives, np.array(others), at_zero, float(at_one))
+        # Where rounds cost little beside the losses of many rows, a full step is tried first.
+        ahead = self.engine.asks_ahead and not self.engine.vectors_are_near
+        at_one, *others = derivatives((1.0, *LENGTHS) if ahead else (1.0,))
+        self.length = root_in_rounds(derivatives, np.array(others) if ahead else None, at_zero, float(at_one))
         self.w = self.w + self.length * step
         self.b += self.length * step_b
 
