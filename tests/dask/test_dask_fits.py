@@ -390,8 +390,8 @@ def test_no_rows_are_collected(name, monkeypatch):
         largest.clear()
         model.fit(*collections(X[:n_rows], y[:n_rows], [0, 1000, 2500, n_rows]))
         sizes.append(max(largest))
-    # Bytes: a matrix over the columns, or the derivatives at some dozen lengths. A partition has at least 24,000 of rows.
-    assert max(sizes) <= 320, sizes
+    # Bytes; a partition has at least 24,000 of rows.
+    assert sizes[0] == sizes[1] <= 2_000
 
 
 def test_the_mean_of_the_partitions_solutions_is_a_start_and_no_row_is_sent():
