@@ -18,9 +18,9 @@ from maxmargin.engine.memory import middle_of, tree_sum
 from maxmargin.engine.threads import CALLING_THREAD
 
 # Rows of a partition on which tasks without entries of rows work at a time: their vectors stay in the cache, and are
-# short enough (64 kB) that the memory is not given back to the system and asked for again, which costs workers of
+# short enough (128 kB) that the memory is not given back to the system and asked for again, which costs workers of
 # Dask more than the work.
-ROWS_AT_A_TIME = 1 << 13
+ROWS_AT_A_TIME = 1 << 14
 
 ValueT = TypeVar("ValueT")
 
