@@ -15,7 +15,6 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from maxmargin.data.printed_bounds import digits_down, digits_up
 from maxmargin.loops import compilation
 
 # Whether lines of progress are printed where there is no terminal.
@@ -222,6 +221,8 @@ def proof_entry(name: str, proof: Any, numbers: str, *, details: bool = False) -
 
 def _summary_of(proofs: Mapping[Any, Any]) -> str:
     """The worst and the median of many certificates."""
+    from maxmargin.data.printed_bounds import digits_down, digits_up
+
     pairs = isinstance(next(iter(proofs)), tuple)
     what = f"{len(proofs)} {'pairs of classes' if pairs else 'classes, each against the rest'}"
     lines = str(proofs).splitlines()

@@ -14,7 +14,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from maxmargin.cli.options import JSON, expand_options
-from maxmargin.data.printed_bounds import digits_down, digits_up
 
 
 @expand_options
@@ -188,6 +187,7 @@ def _run_on_files() -> dict[str, Any]:
     from sklearn.model_selection import train_test_split
 
     from maxmargin import SVC, save
+    from maxmargin.data.printed_bounds import digits_up
     from maxmargin.files import read_data, write_svmlight
     from maxmargin.files.model import read_model_file
     from maxmargin.files.verification import verify_file
@@ -253,6 +253,8 @@ def _tensors_changed(path: Path, data: Any, new_rows: Any) -> dict[str, bool]:
 
 
 def _svm_table(rows: list[dict[str, Any]]) -> Table:
+    from maxmargin.data.printed_bounds import digits_up
+
     columns = ("data", "machine", "objective", "gap", "iterations", "score", "status")
     cells = (
         (
@@ -270,6 +272,8 @@ def _svm_table(rows: list[dict[str, Any]]) -> Table:
 
 
 def _perceptron_table(rows: list[dict[str, Any]]) -> Table:
+    from maxmargin.data.printed_bounds import digits_down, digits_up
+
     columns = ("data", "rule", "updates", "bound", "margin", "at most", "accuracy", "status")
     cells = (
         (

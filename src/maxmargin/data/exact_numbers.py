@@ -45,7 +45,8 @@ def float64_rounds(X: UserArray) -> bool:
     What is no number is left to validation.
     """
     if sp.issparse(X):
-        return _rounds(X.data)
+        # Not all formats have their values in one array.
+        return _may_round(X.dtype) and _rounds(X.tocoo().data)
     if isinstance(X, np.ndarray):
         return _rounds(X)
     if hasattr(X, "dtypes") and hasattr(X, "columns"):
