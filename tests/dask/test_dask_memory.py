@@ -34,7 +34,8 @@ def test_the_scheduler_counts_rows_and_vectors(sparse):
     assert n_bytes < sizeof(own) < n_bytes + 8 * 4 * len(y)
     # The chunk of a persisted collection counts by itself, and a copy of it does not.
     shared = check_partition(rows, y, None, of_classes=True, is_persisted=True)
-    assert sizeof(shared) == pytest.approx(sizeof(own) - n_bytes, rel=1e-3)
+    # Up to what Python's own objects take, which depends on what they have cached.
+    assert sizeof(shared) == pytest.approx(sizeof(own) - n_bytes, abs=1000)
     copied = check_partition(rows.astype(np.int64), y, None, of_classes=True, is_persisted=True)
     assert sizeof(copied) > n_bytes
     state = begin(own, LocalTargets(np.array([-1, 1]), 1, None), False)

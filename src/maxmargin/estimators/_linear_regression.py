@@ -18,6 +18,7 @@ from maxmargin.data.partitions import PartitionedTask
 from maxmargin.data.scikit_learn import Interval, _fit_context
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._predictors import LinearRegressor, distributed_vectors
+from maxmargin.estimators._regularized import all_cores_unless
 from maxmargin.estimators._shared import one_or_all
 from maxmargin.estimators._solvers import CertificateTable
 from maxmargin.problems.partitioned import PartitionedProblem
@@ -102,6 +103,10 @@ class LinearRegression(LinearRegressor):
         n_iter = [max(least, result.n_iter) for result in results]
         self.n_iter_ = n_iter[0] if one else np.array(n_iter)
         self.history_ = one_or_all([result.history for result in results])
+
+    def _n_threads(self) -> int:
+        # There is no n_jobs, as in scikit-learn, which leaves the threads to BLAS.
+        return all_cores_unless(None)
 
     def _coefficients(self, k: int) -> tuple[np.ndarray, float]:
         """Coefficients and intercept of target k."""

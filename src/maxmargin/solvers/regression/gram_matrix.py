@@ -19,8 +19,8 @@ MAX_COLUMNS = 1000
 PRODUCTS_PER_ENTRY = 50
 # Sparse columns that are multiplied at a time.
 SPARSE_COLUMNS = 128
-# Rows that are multiplied at a time at least, where there are as many columns.
-LEAST_ROWS = 512
+# Rows that are multiplied at a time at least: the product with itself then takes much longer than adding it up.
+LEAST_ROWS = 2048
 # Multiplications between two checks of the limits: some tenths of a second.
 MAX_WORK = 1 << 33
 # Columns from which on, with at most so many rows for each, the products of panels of columns are computed: there are
@@ -79,7 +79,7 @@ def _dense_equations(block: Block[SquaredErrors], stopped: Callable[[], bool]) -
     n_columns, first = errors.points.n_columns, block.rows.start
     sums = np.zeros((n_columns, n_columns + 1))
     # Pieces stay in the cache between the two passes over them; adding up their matrices must cost little beside.
-    size = max(BLOCK_ENTRIES // (4 * n_columns), min(n_columns, LEAST_ROWS))
+    size = max(BLOCK_ENTRIES // (4 * n_columns), min(4 * n_columns, LEAST_ROWS))
     size = min(size, max(1, MAX_WORK // n_columns**2))
     for start in range(0, block.index.size, size):
         if stopped():
