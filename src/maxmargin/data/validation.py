@@ -2,7 +2,6 @@
 
 import math
 import re
-import warnings
 from collections.abc import Callable
 from typing import ParamSpec, Protocol, TypeVar, overload
 
@@ -18,6 +17,7 @@ from maxmargin.data.exact_numbers import float64_rounds
 from maxmargin.data.memory import available_memory
 from maxmargin.data.points import Points
 from maxmargin.data.rows import Matrix, SparseMatrix, aligned, is_sparse
+from maxmargin.data.user_warnings import warn_user
 
 # Prefixes of the names of data-frame types that are not numeric.
 NOT_NUMBERS = (
@@ -512,11 +512,10 @@ def _warn_of_rounding(name: str, values: UserArray) -> None:
 
 def warn_of_rounding(name: str) -> None:
     """Warn that float64 rounds numbers of an argument: nothing is said of the user's own."""
-    warnings.warn(
+    warn_user(
         f"{name} has numbers that float64 rounds, such as integers above 2^53: all that is computed, stated and proven "
         "is about the rounded ones.",
         UserWarning,
-        stacklevel=3,
     )
 
 
