@@ -35,7 +35,8 @@ from maxmargin.problems.linear_svm import hinge
 from maxmargin.solvers.core import Monitor, Options, StallTest
 from maxmargin.solvers.kernel import smo
 from maxmargin.solvers.kernel.base import SMOOptions
-from maxmargin.solvers.kernel.kernel_matrix import KernelCache, KernelMatrix
+from maxmargin.solvers.kernel.kernel_cache import KernelCache
+from maxmargin.solvers.kernel.kernel_matrix import KernelMatrix
 from maxmargin.solvers.separability import linear_program
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")

@@ -21,19 +21,15 @@ from maxmargin.data.array_types import UserArray
 from maxmargin.data.block_source import BlockSource
 from maxmargin.data.centring import shifted
 from maxmargin.data.memory import MemoryWarning, available_memory, gigabytes
-from maxmargin.data.partitions import (
-    CheckedPartition,
-    KnownOfRows,
+from maxmargin.data.partition_summaries import (
     Partition,
-    PartitionedData,
-    PartitionedPoints,
     PartitionSummary,
     centre_of,
     centre_partition,
     check_partition,
-    merge_summaries,
     without_inexact,
 )
+from maxmargin.data.partitions import CheckedPartition, KnownOfRows, PartitionedData, PartitionedPoints, merge_summaries
 from maxmargin.data.points import Points
 from maxmargin.data.rows import Matrix, is_sparse
 from maxmargin.data.user_warnings import warn_user

@@ -92,7 +92,8 @@ def certify(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, **
 
 def _certify_other(model: Any, X: Any, y: Any, sample_weight: Any, problem: dict[str, Any]) -> Certificate | PerClass:
     # Imported here: it loads scipy.optimize, which fits and the command do without.
-    from maxmargin.estimators._foreign import CoefficientsProblem, certify_coefficients, certify_foreign
+    from maxmargin.estimators._coefficients import CoefficientsProblem, certify_coefficients
+    from maxmargin.estimators._foreign import certify_foreign
 
     if isinstance(model, tuple):
         return certify_coefficients(model, X, y, sample_weight, CoefficientsProblem(**problem))

@@ -12,7 +12,8 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.data import validate_points
-from maxmargin.data.validation import encode_labels, validate_rows
+from maxmargin.data.labels import encode_labels
+from maxmargin.data.validation import validate_rows
 
 # Entries of the rows that are evaluated at once.
 ENTRIES_AT_ONCE = 1 << 22

@@ -31,7 +31,8 @@ from maxmargin.solvers.kernel.base import (
     stall_test,
 )
 from maxmargin.solvers.kernel.free_duals import FreeSteps, ascend_working_set
-from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelCache, KernelMatrix, add_in_time
+from maxmargin.solvers.kernel.kernel_cache import KernelCache, add_in_time
+from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelMatrix
 
 # The most duals in a working set, apart from free ones.
 WORKING_SET = 1024

@@ -20,7 +20,8 @@ from maxmargin.loops.perceptron import kernel_block_epoch
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.problems.kernels import refuse_unless_finite
 from maxmargin.solvers.core import Monitor, Positions, Result, Status, solver
-from maxmargin.solvers.kernel.kernel_matrix import KernelCache, KernelMatrix
+from maxmargin.solvers.kernel.kernel_cache import KernelCache
+from maxmargin.solvers.kernel.kernel_matrix import KernelMatrix
 from maxmargin.solvers.perceptron.epochs import Epoch, EpochRun, result_of, run_epochs
 from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start, start_of
 
