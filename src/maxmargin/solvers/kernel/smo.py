@@ -75,7 +75,7 @@ def solve(
             with ending_when(monitor.must_stop):
                 run = SMORun(problem, options, monitor, best, engine, None if start is None else start.beta)
         except InterruptedPassError:
-            best.status = monitor.check_limits() or Status.INTERRUPTED
+            best.status = monitor.status_when_stopped()
             return best
         best.status = run.run()
     return best
@@ -122,7 +122,7 @@ class SMORun(SMOBase[KernelSVMProblem, float]):
     def run(self) -> Status:
         """Optimise working sets until the termination test ends the run."""
         if self.n_sets == 0 and not self._begin():
-            return self.monitor.check_limits() or Status.INTERRUPTED
+            return self.monitor.status_when_stopped()
         while True:
             up, down = self.measured_gradients()
             status = self.check(self.stall, self.n_sets, can_move=self.violation > self.rounding)
