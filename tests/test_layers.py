@@ -20,7 +20,6 @@ LAYERS = [
     "estimators",
     "lectures",
     "separability",
-    "partitioned_separability",
     "reconciliation",
     "solvers",
     "certificates",
