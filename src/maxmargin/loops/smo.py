@@ -13,9 +13,11 @@ import numpy as np
 
 from maxmargin.loops.jit import inlined, jit, merged, reducing
 
-# The curvature along a pair of points with the same feature vector is zero. This positive value makes its step so long
-# that it ends at a bound.
+# The curvature along a pair of points with the same feature vector is zero. This positive value, in the unit of small
+# kernel values, makes its step so long that it ends at a bound.
 SMALLEST_CURVATURE = 1e-12
+# The smallest unit, whose inverse does not overflow.
+SMALLEST_UNIT = 1e-280
 # Rows and columns of a square whose transpose is copied at a time.
 SQUARE = 32
 
@@ -120,12 +122,24 @@ def largest_place(values):
     return place
 
 
+@inlined
+def unit_of(diagonal):
+    """The unit of a working set's curvatures: the largest squared length where that is below one, else one."""
+    largest = 0.0
+    for k in range(diagonal.size):
+        largest = max(largest, diagonal[k])
+    return max(largest, SMALLEST_UNIT) if 0.0 < largest < 1.0 else 1.0
+
+
 @reducing
-def fill_gains(gains, most, residuals, down_terms, row, diagonal, own):
-    """Twice the gain of the dual objective where a dual of derivative ``most`` rises and another falls, at best."""
+def fill_gains(gains, most, residuals, down_terms, row, diagonal, own, inverse_unit):
+    """Twice the gain of the dual objective where a dual of derivative ``most`` rises and another falls, at best.
+
+    In the unit of curvatures: a divisor that is not seen to be positive would be checked, and the loop not vectorised.
+    """
     for k in range(gains.size):
         difference = max(most - (residuals[k] + down_terms[k]), 0.0)
-        curvature = max(own + diagonal[k] - 2.0 * row[k], SMALLEST_CURVATURE)
+        curvature = max(inverse_unit * (own + diagonal[k] - 2.0 * row[k]), SMALLEST_CURVATURE)
         gains[k] = difference * difference / curvature
 
 
@@ -150,7 +164,7 @@ def ascend_pairs(gram, duals, tol, max_steps):
     for k in range(size):
         diagonal[k] = gram[k, k]
         set_terms(duals, up_terms, down_terms, k)
-    n_steps = 0
+    n_steps, unit = 0, unit_of(diagonal)
     while n_steps < max_steps:
         most, i, least = extremes(residuals, up_terms, down_terms)
         if not most - least > tol:
@@ -158,9 +172,9 @@ def ascend_pairs(gram, duals, tol, max_steps):
         while residuals[i] + up_terms[i] != most:
             i += 1
         row = gram[i]
-        fill_gains(gains, most, residuals, down_terms, row, diagonal, diagonal[i])
+        fill_gains(gains, most, residuals, down_terms, row, diagonal, diagonal[i], 1.0 / unit)
         j = largest_place(gains)
-        curvature = max(diagonal[i] + diagonal[j] - 2.0 * row[j], SMALLEST_CURVATURE)
+        curvature = max(diagonal[i] + diagonal[j] - 2.0 * row[j], SMALLEST_CURVATURE * unit)
         step = (most - residuals[j] - down_terms[j]) / curvature
         step = min(step, min(largest_step_up(beta[i], upper[i]), largest_step_down(beta[j], lower[j])))
         if not step > 0.0:

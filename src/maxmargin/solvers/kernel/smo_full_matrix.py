@@ -127,7 +127,7 @@ class FullMatrixRun(SMOBase[KernelSVMProblem, float]):
     def run(self) -> Status:
         """Make steps until the termination test ends the run; without a matrix there is no time for any."""
         if self.gram is None and self.continues:
-            return self.monitor.check_limits() or Status.STALLED
+            return self.monitor.status_when_stopped()
         if self.gram is None:
             return self.check(self.stall, 0, can_move=True) or self.monitor.status_at_end(self.best, self.options)
         return self._make_steps(self.gram)
