@@ -31,6 +31,8 @@ SUPPORT_PER_BLOCK = 1024
 SYMMETRIC_PER_BLOCK = 512
 # Entries of a block of rows: 32 megabytes in float64.
 MOST_BLOCK_ENTRIES = 1 << 22
+# Multiplications of the values of two such blocks, between which a run may be interrupted: about 0.06 s.
+MOST_BLOCK_PRODUCTS = 1 << 29
 # Rows per block of sparse data that are not made dense.
 SPARSE_ROWS_PER_BLOCK = 512
 # Entries up to which the support is converted once and kept; a larger one is converted again for every block of rows.
@@ -383,8 +385,11 @@ def split_of(kernel: Kernel | None, matrix: Matrix) -> ColumnSplit | None:
 
 
 def rows_at_once(matrix: Matrix) -> int:
-    """How many rows make a block: sparse rows that are not made dense, or ``MOST_BLOCK_ENTRIES``."""
-    return dense_rows_at_once(matrix.shape[1]) if pays_dense(matrix) else SPARSE_ROWS_PER_BLOCK
+    """How many rows make a block: sparse rows that are not made dense, or few enough for both limits above."""
+    if not pays_dense(matrix):
+        return SPARSE_ROWS_PER_BLOCK
+    n_columns = matrix.shape[1]
+    return min(dense_rows_at_once(n_columns), max(16, math.isqrt(MOST_BLOCK_PRODUCTS // max(1, n_columns))))
 
 
 def dense_rows_at_once(n_columns: int) -> int:
