@@ -101,7 +101,8 @@ def test_compiled_runs_have_the_same_stall_rule(rule):
         for _ in range(12):
             # A first point may be missing; values fall and rise by little, by much or not at all.
             if rng.random() < 0.8:
-                primal = float(rng.choice([2.0, 1.0, 0.999, 0.9, 0.5])) * (primal if math.isfinite(primal) else sign * 10.0)
+                before = primal if math.isfinite(primal) else sign * 10.0
+                primal = float(rng.choice([2.0, 1.0, 0.999, 0.9, 0.5])) * before
                 risen = max(dual, 0.0) * rng.choice([1.0, 1.005, 1.1, 1.5]) + rng.choice([0.0, 0.0, 0.1])
                 dual = min(primal, float(risen))
             work += int(rng.integers(0, 3))
