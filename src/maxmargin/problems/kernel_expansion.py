@@ -299,7 +299,11 @@ def expansion_scores(
         expansion = KernelExpansion(kernel, multiplied, places, coefficients, exponentiate)
 
     def fill(part: slice) -> None:
-        scores[part] = expansion.scores(RowBlock(matrix[part], columns, expansion.split))
+        rows = matrix[part]
+        if (columns is not None or expansion.split is not None) and not is_sparse(rows):
+            # The same bits for the same numbers, sparse or dense.
+            rows = sp.csr_array(rows)
+        scores[part] = expansion.scores(RowBlock(rows, columns, expansion.split))
 
     each_block(matrix.shape[0], rows_at_once(multiplied), fill, n_threads if expansion.in_threads else 1)
     return scores
