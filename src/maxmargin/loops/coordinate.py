@@ -10,6 +10,7 @@ import numpy as np
 
 from maxmargin.loops.dispatch import Dispatched
 from maxmargin.loops.jit import inlined, jit
+from maxmargin.loops.newton import lower_bound, upper_bound
 from maxmargin.loops.prefetch import fetch_early
 from maxmargin.loops.rows import add_scaled, dot, fetch_row
 
@@ -260,6 +261,18 @@ def greedy_steps(rows, ascent, n_steps):
         add_scaled(rows, chosen, change, ascent.w)
         ascent.b[0] += ascent.intercept_step * change
     return greatest
+
+
+@jit
+def fill_state(loss, beta, squared_norms, intercept_step, state):
+    """Fill the rows' state, given the losses, signed duals and the squared norms of the rows."""
+    for i in range(beta.size):
+        weight = loss.weights[i]
+        curvature = loss.curvature / weight if weight > 0.0 else 0.0
+        state[i, DUAL], state[i, TARGET] = beta[i], loss.targets[i]
+        state[i, LOWER], state[i, UPPER], state[i, CURVATURE] = lower_bound(loss, i), upper_bound(loss, i), curvature
+        # A row of zeros has no curvature: a huge step takes its dual to the end that it tends to.
+        state[i, STEP] = 1.0 / max(squared_norms[i] + intercept_step + curvature, 1e-150)
 
 
 @jit
