@@ -27,7 +27,8 @@ from maxmargin.problems.one_vs_one import PairProblems
 from maxmargin.solvers.core import Monitor, Result, Status
 from maxmargin.solvers.kernel import smo, smo_full_matrix
 from maxmargin.solvers.kernel.base import SMOOptions, dtype_computed, initial_result
-from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelCache, KernelMatrix
+from maxmargin.solvers.kernel.kernel_cache import KernelCache
+from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelMatrix
 from maxmargin.solvers.kernel.smo import largest_places
 from maxmargin.solvers.kernel.smo_full_matrix import working_sets
 

@@ -95,7 +95,7 @@ def suited_solver(problem: LinearSVMProblem, options: LinearOptions) -> str:
 
 
 def _n_entries(problem: LinearSVMProblem) -> float:
-    return problem.points.entries_per_row * problem.points.n_rows
+    return float(problem.points.entries_per_row * problem.points.n_rows)
 
 
 def _is_small(problem: LinearSVMProblem) -> bool:
