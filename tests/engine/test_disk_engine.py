@@ -1,6 +1,8 @@
 """Fits on the blocks of a store: the optimum of the arrays, the same bits whatever is kept, errors that say where."""
 
+import errno
 import mmap
+import os
 import subprocess
 import sys
 import textwrap
@@ -306,6 +308,39 @@ def test_duals_of_several_classes_lie_in_files_where_memory_is_short(tmp_path, m
     assert isinstance(_base(mapped.dual_coef_), np.memmap | mmap.mmap)
     assert mapped.dual_coef_.tobytes() == in_memory.dual_coef_.tobytes()
     assert mapped.certificate_ == in_memory.certificate_
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="disks of POSIX")
+def test_a_disk_without_room_for_vectors_is_an_error(tmp_path, monkeypatch):
+    """A mapped page that the disk does not take would end the process: all room is taken beforehand."""
+    n_rows = 100_000
+
+    def taken():
+        vector = disk.VectorStorage(n_rows, tmp_path).whole("duals", np.dtype(float))
+        vector[:] = 1.0
+        return vector
+
+    with (tmp_path / "file").open("w+b") as file:
+        disk._take_room(file, 8 * n_rows, tmp_path)
+        assert os.fstat(file.fileno()).st_size == 8 * n_rows <= 512 * os.fstat(file.fileno()).st_blocks
+    assert taken().sum() == n_rows
+
+    def refuse(number):
+        def reserve(*_arguments):
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr(os, "posix_fallocate", reserve)
+
+    # A file system that cannot reserve: zeros are written.
+    refuse(errno.EOPNOTSUPP)
+    assert taken().sum() == n_rows
+    with (tmp_path / "zeros").open("w+b") as file:
+        disk._take_room(file, 8 * n_rows, tmp_path)
+    assert (tmp_path / "zeros").read_bytes() == bytes(8 * n_rows)
+    refuse(errno.ENOSPC)
+    with pytest.raises(OSError, match="No space left on device: neither memory nor disk has room") as raised:
+        taken()
+    assert raised.value.filename == str(tmp_path)
 
 
 def _base(array):

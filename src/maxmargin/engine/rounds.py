@@ -1,6 +1,7 @@
 """Rounds on partitions: messages, and what the process that holds a partition does with one."""
 
 import itertools
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -129,11 +130,16 @@ class Part:
         )
 
 
-class State(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class State:
     """The vectors of a partition after a round, by subset, and the round's answers."""
 
     parts: dict[str, Part]
     answers: list[Addable]
+
+    def __sizeof__(self) -> int:
+        # Asked of every task's result: Dask's own walk through tuples, lists and dicts costs more than most tasks.
+        return object.__sizeof__(self) + sum(map(sys.getsizeof, self.parts.values())) + size_of(self.answers)
 
 
 def begin(checked: CheckedPartition, local: LocalTargets, compact: bool) -> State:

@@ -331,6 +331,12 @@ def _refuse_mostly_numbers(name: str, column: Any, options: TableOptions, path: 
     n_other = n_values - n_numbers
     if n_other > FEW_OTHERS * n_values:
         return
+    if n_other == 0:
+        # As a text of another program, or with an unusual space beside a number.
+        raise ValueError(
+            f"{path}: column {name!r} is of texts, and all of them are numbers: give numeric={name!r} or "
+            f"categorical={name!r}."
+        )
     mask = numbers.is_null().to_numpy() & ~column.is_null().to_numpy()
     row = int(np.flatnonzero(mask)[0])
     raise ValueError(

@@ -216,6 +216,8 @@ def add_in_time(
 ) -> bool:
     """Add kernel rows, times coefficients, to the scores, ``size`` rows at a time; False where time has run out."""
     for first in range(0, rows.size, size):
+        if monitor.must_stop():
+            return False
         few = slice(first, first + size)
         slots = kernel.slots(rows[few], monitor)
         if slots.min() < 0 or monitor.must_stop():
