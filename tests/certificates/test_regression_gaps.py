@@ -242,6 +242,8 @@ def test_products_whose_sign_rounding_hides_count_where_coefficients_are_not_neg
     point = [Fraction(float(value)) for value in model._dual_point]
     alpha = [value - sum(point) / len(point) for value in point]
     gain = sum(a * Fraction(y) for a, y in zip(alpha, targets, strict=True))
-    products = [max(0, sum(a * Fraction(x) for a, x in zip(alpha, column, strict=True))) for column in zip(*rows)]
+    products = [
+        max(0, sum(a * Fraction(x) for a, x in zip(alpha, column, strict=True))) for column in zip(*rows, strict=True)
+    ]
     exact = gain**2 / (2 * (sum(a * a for a in alpha) + sum(v * v for v in products)))
     assert 0 < model.certificate_.dual <= exact
