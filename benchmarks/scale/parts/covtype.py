@@ -70,10 +70,11 @@ def _fits(times):
 
 
 def _child(tool, times, goal):
-    """Run a tool in a process of its own; None where it takes too long."""
+    """Run a tool in a process of its own; None where it takes too long, or fails: a machine may have no Java."""
     command = [sys.executable, "-m", "scale.child", tool, str(times), *([] if goal is None else [repr(goal)])]
     try:
         process = subprocess.run(command, cwd=HOME, stdout=subprocess.PIPE, text=True, check=True, timeout=CAP)
-    except subprocess.TimeoutExpired:
+    except (subprocess.TimeoutExpired, subprocess.CalledProcessError) as error:
+        print(f"{tool} ×{times} is left out: {error}", file=sys.stderr, flush=True)
         return None
     return json.loads(process.stdout.splitlines()[-1])
