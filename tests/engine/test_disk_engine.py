@@ -356,8 +356,11 @@ def test_memory_that_is_too_little_for_blocks_is_a_warning(tmp_path, monkeypatch
     needed = [disk.memory_of_fit(rows, n_threads).least for n_threads in (1, 2)]
     assert rows.n_bytes < needed[0] < needed[1]
     monkeypatch.setattr(disk, "available_memory", lambda: needed[0])
-    with pytest.warns(MemoryWarning, match="needs about 1 MB of memory .* 2 threads .* with n_jobs=1 it needs 1 MB"):
+    with pytest.warns(
+        MemoryWarning, match="needs about 1 MB of memory .* 2 threads .* with n_jobs=1 it needs 1 MB"
+    ) as told:
         LinearSVC(C=0.3, n_jobs=2).fit(rows)
+    assert [warning.filename for warning in told] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         LinearSVC(C=0.3, n_jobs=1).fit(rows)

@@ -12,7 +12,6 @@ import os
 import shutil
 import tempfile
 import threading
-import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property, partial
@@ -25,21 +24,18 @@ from maxmargin.data.array_types import UserArray
 from maxmargin.data.block_source import BlockSource
 from maxmargin.data.centring import shifted
 from maxmargin.data.memory import MemoryWarning, available_memory, gigabytes
-from maxmargin.data.partitions import (
-    CheckedPartition,
-    KnownOfRows,
+from maxmargin.data.partition_summaries import (
     Partition,
-    PartitionedData,
-    PartitionedPoints,
     PartitionSummary,
     centre_of,
     centre_partition,
     check_partition,
-    merge_summaries,
     without_inexact,
 )
+from maxmargin.data.partitions import CheckedPartition, KnownOfRows, PartitionedData, PartitionedPoints, merge_summaries
 from maxmargin.data.points import Points
 from maxmargin.data.rows import Matrix, is_sparse
+from maxmargin.data.user_warnings import warn_user
 from maxmargin.engine.base import Addable
 from maxmargin.engine.executors import Executor
 from maxmargin.engine.rounds import Drop, Message, State, Storage, add_vector, changes_vectors, has_answers, run_round
@@ -420,7 +416,7 @@ def load_blocks(
     """
     lacking = lack_of_memory(source, n_threads)
     if lacking:
-        warnings.warn(lacking, MemoryWarning, stacklevel=2)
+        warn_user(lacking, MemoryWarning)
     executor = DiskExecutor(source, n_threads)
     ends = np.cumsum(source.block_rows)
     n_rows = int(ends[-1]) if len(ends) else 0

@@ -10,7 +10,8 @@ from typing import NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.data.partitions import CheckedPartition, LocalTargets, Partition, PartitionSummary
+from maxmargin.data.partition_summaries import Partition, PartitionSummary
+from maxmargin.data.partitions import CheckedPartition, LocalTargets
 from maxmargin.data.points import HasPoints, Points
 from maxmargin.data.rows import aligned, is_sparse
 from maxmargin.engine.base import Addable, Block, ProblemT
