@@ -53,7 +53,7 @@ class Covtype(Part):
         if {"memory", "store"} <= found.keys():
             row["store / memory"] = f"{found['store']['seconds'] / found['memory']['seconds']:.2f}"
         if "dask" in found:
-            row["rounds"], row["MB"] = str(found["dask"]["rounds"]), f"{found['dask']['bytes'] / 1e6:.0f}"
+            row["rounds"], row["MB"] = str(found["dask"]["rounds"]), f"{found['dask']['bytes'] / 1e6:.3g}"
         if {"memory", "dask"} <= found.keys():
             row["dask / memory"] = f"{found['dask']['seconds'] / found['memory']['seconds']:.2f}"
         if {"memory", "spark"} <= found.keys():
