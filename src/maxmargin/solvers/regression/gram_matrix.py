@@ -1,15 +1,17 @@
 """The Gram matrix of the columns of X, x_j·x_k = sum_i m_i (x_ij - mean_j)(x_ik - mean_k), of some columns or all."""
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data.blocks import BLOCK_ENTRIES, row_blocks
-from maxmargin.data.rows import Matrix, SparseMatrix, as_dense, is_sparse
+from maxmargin.data.rows import Matrix, SparseMatrix, as_dense, is_sparse, rows_of
 from maxmargin.engine import Block, MemoryEngine
+from maxmargin.loops.products import update_gram
 from maxmargin.problems.squared_errors import SquaredErrors
-from maxmargin.solvers.core import Positions
+from maxmargin.solvers.core import ENTRIES_PER_CALL, Positions
 from maxmargin.solvers.core.cholesky import symmetric_product
 from maxmargin.solvers.core.hessian import combination, gram_matrix
 
@@ -161,6 +163,8 @@ class GramMatrix:
         if not self._is_sparse:
             return self._dense_products(left, right)
         means, columns = self.errors.column_means, self.errors.sparse_columns
+        if left is right:
+            return self._symmetric_products(columns[:, left].tocsr(), means[left])
         transposed = columns[:, left].astype(np.float64).T
         products = np.zeros((left.size, right.size))
         for first in range(0, right.size, SPARSE_COLUMNS):
@@ -170,6 +174,21 @@ class GramMatrix:
             widened = columns[:, right[piece]].astype(np.float64)
             products[:, piece] = (transposed @ _times_weights(self.errors, widened)).toarray()
         return products - self.errors.total_weight * np.outer(means[left], means[right])
+
+    def _symmetric_products(self, rows: SparseMatrix, means: np.ndarray) -> np.ndarray:
+        """The matrix of all columns of these rows, by the outer products of the rows."""
+        n_rows, size = rows.shape
+        weights = np.ones(n_rows) if self.errors.weights is None else self.errors.weights
+        gram = np.zeros((size + 1, size + 1))
+        # Pieces of about the same work.
+        pieces = np.cumsum(np.square(np.diff(rows.indptr).astype(np.float64))) // ENTRIES_PER_CALL
+        for first, last in pairwise([0, *(np.flatnonzero(np.diff(pieces)) + 1), n_rows]):
+            if self.stopped():
+                break
+            update_gram(rows_of(rows), np.arange(first, last), weights[first:last], gram)
+        found = np.tril(gram[:-1, :-1])
+        found += np.tril(found, -1).T
+        return found - self.errors.total_weight * np.outer(means, means)
 
     def _dense_products(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         total = np.zeros((left.size, right.size))
