@@ -1,7 +1,6 @@
 """The Gram matrix of the columns of X, x_j·x_k = sum_i m_i (x_ij - mean_j)(x_ik - mean_k), of some columns or all."""
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,7 +10,7 @@ from maxmargin.data.rows import Matrix, SparseMatrix, as_dense, is_sparse, rows_
 from maxmargin.engine import Block, MemoryEngine
 from maxmargin.loops.products import update_gram
 from maxmargin.problems.squared_errors import SquaredErrors
-from maxmargin.solvers.core import ENTRIES_PER_CALL, Positions
+from maxmargin.solvers.core import Positions
 from maxmargin.solvers.core.cholesky import symmetric_product
 from maxmargin.solvers.core.hessian import combination, gram_matrix
 
@@ -133,8 +132,12 @@ class GramMatrix:
             return False
         if not self._is_sparse or (self._position[chosen] >= 0).all():
             return True
-        entries = np.bincount(self.errors.sparse_columns[:, chosen].indices, minlength=1).astype(np.float64)
-        return float(entries @ entries) <= PRODUCTS_PER_ENTRY * float(entries.sum())
+        is_chosen, total, products = np.zeros(self._position.size, dtype=bool), 0, 0
+        is_chosen[chosen] = True
+        for rows in self._sparse_blocks():
+            counts = np.bincount(np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))[is_chosen[rows.indices]])
+            total, products = total + int(counts.sum()), products + int(counts @ counts)
+        return products <= PRODUCTS_PER_ENTRY * total
 
     def among(self, chosen: np.ndarray) -> np.ndarray:
         """Return the Gram matrix of these columns."""
@@ -162,33 +165,40 @@ class GramMatrix:
     def _between(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         if not self._is_sparse:
             return self._dense_products(left, right)
-        means, columns = self.errors.column_means, self.errors.sparse_columns
         if left is right:
-            return self._symmetric_products(columns[:, left].tocsr(), means[left])
-        transposed = columns[:, left].astype(np.float64).T
-        products = np.zeros((left.size, right.size))
-        for first in range(0, right.size, SPARSE_COLUMNS):
-            if self.stopped():
-                break
-            piece = slice(first, first + SPARSE_COLUMNS)
-            widened = columns[:, right[piece]].astype(np.float64)
-            products[:, piece] = (transposed @ _times_weights(self.errors, widened)).toarray()
-        return products - self.errors.total_weight * np.outer(means[left], means[right])
+            return self._symmetric_products(left)
+        errors, products = self.errors, np.zeros((left.size, right.size))
+        # The rows, not the columns: copies of a few rows at a time need no memory for the whole matrix.
+        for rows in self._sparse_blocks(left.size * right.size):
+            transposed = rows[:, left].T
+            for first in range(0, right.size, SPARSE_COLUMNS):
+                if self.stopped():
+                    return products
+                piece = slice(first, first + SPARSE_COLUMNS)
+                products[:, piece] += (transposed @ rows[:, right[piece]]).toarray()
+        return products - errors.total_weight * np.outer(errors.column_means[left], errors.column_means[right])
 
-    def _symmetric_products(self, rows: SparseMatrix, means: np.ndarray) -> np.ndarray:
-        """The matrix of all columns of these rows, by the outer products of the rows."""
-        n_rows, size = rows.shape
-        weights = np.ones(n_rows) if self.errors.weights is None else self.errors.weights
-        gram = np.zeros((size + 1, size + 1))
-        # Pieces of about the same work.
-        pieces = np.cumsum(np.square(np.diff(rows.indptr).astype(np.float64))) // ENTRIES_PER_CALL
-        for first, last in pairwise([0, *(np.flatnonzero(np.diff(pieces)) + 1), n_rows]):
+    def _sparse_blocks(self, least: int = 0) -> Iterator[SparseMatrix]:
+        """Blocks of sparse rows in float64, times the roots of the weights, of ``least`` entries or some more."""
+        matrix, weights = self._matrix, self.errors.weights
+        assert is_sparse(matrix)
+        entries_per_row = matrix.nnz / max(1, matrix.shape[0])
+        for part in row_blocks(matrix.shape[0], entries_per_row * min(1.0, BLOCK_ENTRIES / max(1, least))):
+            rows = matrix[part].astype(np.float64, copy=False)
+            yield rows if weights is None else sp.diags_array(np.sqrt(weights[part])) @ rows
+
+    def _symmetric_products(self, chosen: np.ndarray) -> np.ndarray:
+        """The matrix of some sparse columns, by the outer products of the rows."""
+        means, gram = self.errors.column_means[chosen], np.zeros((chosen.size + 1,) * 2)
+        for rows in self._sparse_blocks():
             if self.stopped():
                 break
-            update_gram(rows_of(rows), np.arange(first, last), weights[first:last], gram)
-        found = np.tril(gram[:-1, :-1])
-        found += np.tril(found, -1).T
-        return found - self.errors.total_weight * np.outer(means, means)
+            # By columns and back: the entries of every row are then in order, which the loop needs.
+            part = rows[:, chosen].tocsc().tocsr()
+            update_gram(rows_of(part), np.arange(part.shape[0]), np.ones(part.shape[0]), gram)
+        products = np.tril(gram[:-1, :-1])
+        products += np.tril(products, -1).T
+        return products - self.errors.total_weight * np.outer(means, means)
 
     def _dense_products(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         total = np.zeros((left.size, right.size))
@@ -215,8 +225,3 @@ def _centred(errors: SquaredErrors, matrix: Matrix, part: slice, chosen: np.ndar
         rows = rows - errors.column_means[chosen]
     rows = rows.astype(np.float64, copy=False)
     return rows if errors.weights is None else rows * np.sqrt(errors.weights[part])[:, None]
-
-
-def _times_weights(errors: SquaredErrors, matrix: SparseMatrix) -> SparseMatrix:
-    weighted: SparseMatrix = matrix if errors.weights is None else sp.diags_array(errors.weights) @ matrix
-    return weighted
