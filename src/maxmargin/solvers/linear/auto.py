@@ -95,14 +95,15 @@ def suited_solver(problem: LinearSVMProblem, options: LinearOptions) -> str:
 
 
 def _n_entries(problem: LinearSVMProblem) -> float:
-    return problem.points.entries_per_row * problem.points.n_rows
+    entries: float = problem.points.entries_per_row * problem.points.n_rows
+    return entries
 
 
 def _is_small(problem: LinearSVMProblem) -> bool:
     """Whether C is so small that a dual moves the score of its own row by less than 1, in the mean; see ``SMALL_C``."""
     if problem.has_free_intercept or not problem.loss.one_sided or _n_entries(problem) >= ENTRIES_OF_SMALL_C:
         return False
-    return problem.C * problem.points.typical_norm**2 < SMALL_C
+    return bool(problem.C * problem.points.typical_norm**2 < SMALL_C)
 
 
 def _nearly_parallel(points: Points) -> bool:
