@@ -95,8 +95,7 @@ def suited_solver(problem: LinearSVMProblem, options: LinearOptions) -> str:
 
 
 def _n_entries(problem: LinearSVMProblem) -> float:
-    entries: float = problem.points.entries_per_row * problem.points.n_rows
-    return entries
+    return float(problem.points.entries_per_row * problem.points.n_rows)
 
 
 def _is_small(problem: LinearSVMProblem) -> bool:
