@@ -28,11 +28,6 @@ class OneTask:
         """The number of rows of every task where the mask is true."""
         return [int(np.count_nonzero(mask))]
 
-    def histograms(self, codes: np.ndarray, n_codes: int) -> list[list[int]]:
-        """The number of rows of every task with each code from 0 on; -1 is not counted."""
-        # Not by bincount, which converts the codes to long integers first.
-        return [[int(np.count_nonzero(codes == code)) for code in range(n_codes)]]
-
     def largest(self, values: np.ndarray) -> list[float]:
         """The largest value of every task, at least zero."""
         return [float(values.max(initial=0.0))]
@@ -80,13 +75,6 @@ class ManyTasks(OneTask):
     def counts(self, mask: np.ndarray) -> list[int]:
         """The number of rows of every task where the mask is true."""
         found: list[int] = np.add.reduceat(mask, self._starts, dtype=np.int64).tolist()
-        return found
-
-    def histograms(self, codes: np.ndarray, n_codes: int) -> list[list[int]]:
-        """The number of rows of every task with each code from 0 on; -1 is not counted."""
-        offsets = np.repeat(np.arange(self._sizes.size) * (n_codes + 1) + 1, self._sizes)
-        counts = np.bincount(codes + offsets, minlength=(n_codes + 1) * self._sizes.size)
-        found: list[list[int]] = counts.reshape(-1, n_codes + 1)[:, 1:].tolist()
         return found
 
     def largest(self, values: np.ndarray) -> list[float]:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 import numpy as np
 
@@ -68,9 +68,9 @@ class PairProblems(Sequence[KernelSVMProblem]):
 
     def extremes_of(self, values: np.ndarray) -> list[tuple[float, float]]:
         """The smallest and the largest of some values of all points, for the rows of every pair of several classes."""
-        sizes = [rows.size for rows in self.pairs.rows_of_class]
-        ordered, starts = values[np.concatenate(self.pairs.rows_of_class)], [0, *accumulate(sizes[:-1])]
-        least, most = (extreme.reduceat(ordered, starts).tolist() for extreme in (np.minimum, np.maximum))
+        order, cuts = self.pairs.rows_by_class
+        ordered = values[order]
+        least, most = (extreme.reduceat(ordered, cuts[:-1]).tolist() for extreme in (np.minimum, np.maximum))
         return [
             (min(least[first], least[second]), max(most[first], most[second])) for first, second in self.pairs.pairs
         ]
@@ -98,19 +98,18 @@ class PairProblems(Sequence[KernelSVMProblem]):
             halves[first, second], halves[second, first] = beta[:cut], beta[cut:]
         scores: dict[tuple[int, int], np.ndarray] = {}
         if built_in(self.kernel) and self.pairs.points.n_rows**2 <= MOST_ENTRIES:
-            scores = self._scores_at_once(sizes, halves)
+            scores = self._scores_at_once(halves)
         for own in range(len(sizes)) if not scores else ():
             others = [other for other in range(len(sizes)) if other != own]
             for other, column in zip(others, self._scores_of_class(own, others, halves), strict=True):
                 scores[own, other] = column
         return [np.concatenate([scores[first, second], scores[second, first]]) for first, second in self.pairs.pairs]
 
-    def _scores_at_once(
-        self, sizes: list[int], halves: dict[tuple[int, int], np.ndarray]
-    ) -> dict[tuple[int, int], np.ndarray]:
+    def _scores_at_once(self, halves: dict[tuple[int, int], np.ndarray]) -> dict[tuple[int, int], np.ndarray]:
         """The scores of every class in its pairs, for few rows: their kernel values with the whole support, once."""
-        cuts = list(accumulate(sizes, initial=0))
-        rows, duals = np.concatenate(self.pairs.rows_of_class), np.zeros((cuts[-1], len(sizes)))
+        rows, cuts = self.pairs.rows_by_class
+        n_classes = len(cuts) - 1
+        duals = np.zeros((rows.size, n_classes))
         for (own, other), half in halves.items():
             duals[cuts[own] : cuts[own + 1], other] = half
         used = duals.any(axis=1)
@@ -137,7 +136,7 @@ class PairProblems(Sequence[KernelSVMProblem]):
                     fill(own, values[first:last])
             return scores
         n_threads = self._n_threads if rows.size * len(support) >= ENTRIES_FOR_THREADS else 1
-        run_jobs([partial(evaluate, own) for own in range(len(sizes))], n_threads)
+        run_jobs([partial(evaluate, own) for own in range(n_classes)], n_threads)
         return scores
 
     def _scores_of_class(self, own: int, others: list[int], halves: dict[tuple[int, int], np.ndarray]) -> np.ndarray:

@@ -115,8 +115,8 @@ def takes_long_calls(monitor: Monitor, options: SMOOptions) -> bool:
 def position_of(pairs: ClassPairs, problem: KernelProblem) -> tuple[int, int]:
     """The classes of a pair's problem."""
     assert problem.rows is not None
-    first, second = pairs.labelled.codes[problem.rows[[0, -1]]].tolist()
-    return first, second
+    codes = pairs.labelled.codes
+    return int(codes[problem.rows[0]]), int(codes[problem.rows[-1]])
 
 
 class SmallPairs:
@@ -132,9 +132,9 @@ class SmallPairs:
 
     def __init__(self, pairs: ClassPairs, problem: KernelSVMProblem, options: SMOOptions) -> None:
         self._pairs, self._problem, self._stored = pairs, problem, options.dtype_for(problem)
-        rows = self._rows = np.concatenate(pairs.rows_of_class)
+        rows, cuts = pairs.rows_by_class
         sizes = [part.size for part in pairs.rows_of_class]
-        self._cuts = np.array(list(accumulate(sizes, initial=0)))
+        self._rows, self._cuts = rows, np.array(cuts)
         self._bounds = problem.loss.box_bound * problem.loss.weights[rows]
         of_pairs = [sizes[first] + sizes[second] for first, second in pairs.pairs]
         self._ends = list(accumulate(of_pairs, initial=0))
