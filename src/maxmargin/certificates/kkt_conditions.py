@@ -27,7 +27,8 @@ def classes_of_tasks(
     joint: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray, tasks: OneTask
 ) -> list["ClassCounts"]:
     """The KKT classes of every task, given its feasible duals and scores."""
-    scales = [common_scale([ratios]) for ratios in _largest_ratios(joint, beta, tasks)]
+    ratios = _largest_ratios(joint, beta, tasks)
+    scales = [_Scale(largest, _shared_maximum(above), _shared_maximum(below)) for largest, above, below in ratios]
     if any(scale.is_shared for scale in scales):
         largest_target = float(np.abs(joint.loss.targets).max(initial=0.0))
         residuals = _residuals_of(joint, scores, beta, scales, tasks)

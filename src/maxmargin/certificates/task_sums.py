@@ -85,11 +85,12 @@ class ManyTasks(OneTask):
     def two_largest(self, values: np.ndarray) -> list[list[float]]:
         """The largest value of every task, preceded by the second."""
         largest = np.maximum.reduceat(values, self._starts)
-        is_largest = values == np.repeat(largest, self._sizes)
-        second = np.maximum.reduceat(np.where(is_largest, -math.inf, values), self._starts)
-        second = np.where(np.add.reduceat(is_largest, self._starts, dtype=np.int64) > 1, largest, second)
-        found: list[list[float]] = np.stack([second, largest], axis=1).tolist()
-        return found
+        is_below = values < np.repeat(largest, self._sizes)
+        second = np.maximum.reduceat(np.where(is_below, values, -math.inf), self._starts)
+        # Of several that are the largest, the second is one of them.
+        several = np.add.reduceat(is_below, self._starts, dtype=np.int64) < self._sizes - 1
+        pairs = zip(np.where(several, largest, second).tolist(), largest.tolist(), strict=True)
+        return list(map(list, pairs))
 
     def spread(self, numbers: Sequence[float]) -> np.ndarray:
         """The number of every row's task."""

@@ -104,7 +104,7 @@ class LabelledPoints:
     def tasks(self) -> Iterator[Dataset]:
         """Yield the two-class problem, or for more classes each class against the rest."""
         for positive in [1] if self.n_tasks == 1 else range(self.n_tasks):
-            signs = np.where(self.codes == positive, 1.0, -1.0)
+            signs = 2.0 * (self.codes == positive) - 1.0
             yield Dataset(self.points, signs, self.weights)
 
 

@@ -123,7 +123,7 @@ class SVR(SingleExpansion, EpsilonInsensitiveRegressor):
             weights = (weights > 0.0).astype(np.float64)
         loss = epsilon_insensitive(data.targets, weights, self.C, self.epsilon)
         points = data.points.narrow if built_in(self._kernel) else data.points
-        return KernelSVMProblem(points, self._kernel, loss, n_threads=self._n_threads())
+        return KernelSVMProblem(points, self._kernel, loss, n_threads=self._threads_of(data))
 
     def _name_of_solver(self, problem: KernelSVMProblem) -> str:
         return "hard" if problem.hard else "soft"

@@ -109,33 +109,34 @@ class PairProblems(Sequence[KernelSVMProblem]):
         """The scores of every class in its pairs, for few rows: their kernel values with the whole support, once."""
         rows, cuts = self.pairs.rows_by_class
         n_classes = len(cuts) - 1
-        duals = np.zeros((rows.size, n_classes))
+        duals = np.zeros((n_classes, rows.size))
         for (own, other), half in halves.items():
-            duals[cuts[own] : cuts[own + 1], other] = half
-        used = duals.any(axis=1)
-        support = duals[used]
-        expansion = KernelExpansion(self.kernel, self._points.matrix, rows[used], support, split=self._split)
+            duals[other, cuts[own] : cuts[own + 1]] = half
+        used = duals.any(axis=0)
+        support = duals[:, used]
+        expansion = KernelExpansion(self.kernel, self._points.matrix, rows[used], support.T, split=self._split)
         columns = np.concatenate([[0], np.cumsum(used)])[cuts].tolist()
         of_class = [slice(first, last) for first, last in pairwise(columns)]
         scores: dict[tuple[int, int], np.ndarray] = {}
 
         def fill(own: int, values: np.ndarray) -> None:
-            within = values[:, of_class[own]] @ support[of_class[own]]
+            within = support[:, of_class[own]] @ values[:, of_class[own]].T
             for other, part in enumerate(of_class):
                 if other != own:
-                    scores[own, other] = within[:, other] + values[:, part] @ support[part, own]
+                    within[other] += values[:, part] @ support[own, part]
+                    scores[own, other] = within[other]
 
         def evaluate(own: int) -> None:
             fill(own, expansion.values(expansion.row_block(self.pairs.rows_of_class[own])))
 
-        if rows.size * len(support) <= ENTRIES_OF_BLOCK:
+        if rows.size * support.shape[1] <= ENTRIES_OF_BLOCK:
             with one_blas_thread():
                 values = expansion.values(expansion.row_block(rows))
                 for own, (first, last) in enumerate(pairwise(cuts)):
                     check_interruption()
                     fill(own, values[first:last])
             return scores
-        n_threads = self._n_threads if rows.size * len(support) >= ENTRIES_FOR_THREADS else 1
+        n_threads = self._n_threads if rows.size * support.shape[1] >= ENTRIES_FOR_THREADS else 1
         run_jobs([partial(evaluate, own) for own in range(n_classes)], n_threads)
         return scores
 

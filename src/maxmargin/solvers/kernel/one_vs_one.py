@@ -42,6 +42,9 @@ WORK_PER_CALL = float(1 << 25)
 WORK_PER_THREAD = 1 << 21
 
 
+# w in the feature space of a kernel.
+NO_COEFFICIENTS = np.empty(0)
+
 PairResult: TypeAlias = Result[float] | Result[np.ndarray]
 
 
@@ -163,16 +166,15 @@ class SmallPairs:
     def result_of(self, problem: KernelProblem, monitor: Monitor) -> Result[float]:
         """The duals of a pair, and their values; those of a pair that was not reached are zero."""
         assert isinstance(problem, KernelSVMProblem)
-        k, result = self._places[position_of(self._pairs, problem)], initial_result(problem)
+        k = self._places[position_of(self._pairs, problem)]
         if not self._began:
             self._began = True
             self._solve_all(monitor)
         steps, violation, b, primal, gap = self._values[k].tolist()
-        if self._is_reached[k] and math.isfinite(b):
-            result.beta = self._betas[self._ends[k] : self._ends[k + 1]]
-            result.n_iter, result.intercept, result.primal, result.dual = int(steps), b, primal, primal - gap
-            result.kkt_violation = violation
-        return result
+        if not (self._is_reached[k] and math.isfinite(b)):
+            return initial_result(problem)
+        beta = self._betas[self._ends[k] : self._ends[k + 1]]
+        return Result(NO_COEFFICIENTS, b, beta, primal, primal - gap, int(steps), kkt_violation=violation)
 
     def _solve_all(self, monitor: Monitor) -> None:
         """Solve all pairs, until there is an interrupt; every thread has a stretch of them."""
