@@ -92,6 +92,7 @@ else:
 # Checks that are needed where an argument is not plainly right, imported on first use.
 _HOME_OF = {
     "_check_sample_weight": "sklearn.utils.validation",
+    "accuracy_score": "sklearn.metrics",
     "assert_all_finite": "sklearn.utils",
     "check_array": "sklearn.utils",
     "check_classification_targets": "sklearn.utils.multiclass",
