@@ -369,7 +369,7 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
                 size = cuts[first + 1] - cuts[first]
                 whole[second - 1, cuts[first] : cuts[first + 1]] = beta[:size]
                 whole[first, cuts[second] : cuts[second + 1]] = beta[size:]
-        used = whole.any(axis=0).nonzero()[0]
+        used = np.flatnonzero(whole.any(axis=0))
         self.classes_ = labelled.classes
         self.support_ = order[used].astype(np.int32)
         self._n_support = np.bincount(labelled.codes[self.support_], minlength=n_classes).astype(np.int32)

@@ -31,7 +31,6 @@ from maxmargin.estimators._precision import linear_scores
 from maxmargin.estimators._rows_elsewhere import lies_elsewhere
 from maxmargin.estimators._shared import plain
 
-
 # Labels of so many rows may all be different.
 FEW_LABELS = 20
 

@@ -232,7 +232,9 @@ class LinearSVMProblem(PenalizedIntercept):
         elif np.count_nonzero(loss.weights) < loss.weights.size:
             sizes = np.where(loss.weights > 0.0, sizes, 0.0)
         # Zero has no sign.
-        return sizes * loss.targets + 0.0 if loss.one_sided else np.copysign(sizes, beta) + 0.0
+        signed: np.ndarray = sizes * loss.targets if loss.one_sided else np.copysign(sizes, beta)
+        signed += 0.0
+        return signed
 
     def balanced(self, beta: np.ndarray) -> np.ndarray:
         """Scale, in place, the heavier sign of duals in their box where the intercept is free: they sum to zero."""
