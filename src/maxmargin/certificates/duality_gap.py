@@ -58,7 +58,7 @@ class DualityGap(Certificate):
 
     def __post_init__(self) -> None:
         if not self.dual <= self.primal:
-            self._refuse_unless(False, f"dual {self.dual!r} <= primal {self.primal!r} does not hold")
+            self._refuse(f"dual {self.dual!r} <= primal {self.primal!r} does not hold")
 
     @property
     def objective(self) -> float:
