@@ -4,6 +4,7 @@ import ast
 import getpass
 import hashlib
 import os
+import signal
 import tempfile
 from pathlib import Path
 
@@ -17,6 +18,10 @@ os.environ["MPLBACKEND"] = "Agg"
 settings.register_profile("same", derandomize=True)
 settings.register_profile("explore", derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+# A shell that starts the suite in the background has it ignore Ctrl-C, which tests send to themselves.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Editing one file does not invalidate loops that were compiled from another: the cache is keyed by the code, without
 # docstrings and comments, of all loops and of the modules whose NamedTuples they take.

@@ -20,7 +20,6 @@ LAYERS = [
     "estimators",
     "lectures",
     "separability",
-    "partitioned_separability",
     "reconciliation",
     "solvers",
     "certificates",
@@ -183,6 +182,12 @@ def test_only_validation_calls_the_checks_of_scikit_learn():
         return checks & (names | {node.attr for node in nodes if isinstance(node, ast.Attribute)})
 
     assert {path.name for path in MODULES if uses(path)} == {"validation.py"}
+
+
+def test_warnings_go_through_the_function_that_finds_the_users_line():
+    """The command has no user's code below it; it prints its warnings."""
+    users = {module for module, path in PATHS.items() if "warnings.warn(" in path.read_text()}
+    assert {module for module in users if layer_of(module) != "cli"} == {"data.user_warnings"}
 
 
 def test_linear_models_take_the_classes_of_scikit_learn_from_one_module():

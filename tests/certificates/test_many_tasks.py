@@ -43,7 +43,7 @@ def test_gaps_of_pairs_are_those_of_each_alone(parameters):
     model = SVC(**parameters).fit(X, y)
     pairs = model._tasks(model._validate(X, y, None))
     problems, duals = model._problems(pairs), np.zeros((y.size, model.intercept_.size))
-    duals[model.support_] = model._pair_coefficients()
+    duals[model.support_] = model._task_coefficients()
     betas = [duals[pair.rows, k] for k, pair in enumerate(pairs.tasks())]
     # One pair with duals that have to be projected.
     betas[2] = 1.1 * betas[2] + 0.01

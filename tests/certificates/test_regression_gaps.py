@@ -216,3 +216,34 @@ def test_least_squares_proves_something_where_zero_is_best():
     assert model.coef_.tolist() == [0.0]
     assert model.certificate_.relative < 1e-9
     assert model.certificate_.radius > 16.0
+
+
+def test_products_whose_sign_rounding_hides_count_where_coefficients_are_not_negative():
+    """A product that is computed below zero is above it by a finer computation: it takes the dual value down."""
+    rows = [
+        [1.5453631924112559e100, -2.340558817235443e99, -2.340558822670933e99],
+        [-9.307224140875163e99, -4.619877432517123e99, -4.619877397786193e99],
+        [2.174109360290617e100, -7.326542836436753e99, -7.326542803625789e99],
+        [-1.2612278331064651e100, 2.7894725249499343e99, 2.789472530279243e99],
+        [9.068673494941193e98, -2.1878619706465046e99, -2.1878620187890247e99],
+        [2.476228435973629e99, -1.1383733774347237e99, -1.1383733670348318e99],
+    ]
+    targets = [
+        -0.8410193614356731,
+        -0.28103928340991624,
+        1.622470667091484,
+        1.1509052672784408,
+        0.16658635472433012,
+        0.8098854626516115,
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LimitWarning)
+        model = Ridge(positive=True, max_iter=100).fit(sp.csr_array(rows), targets)
+    point = [Fraction(float(value)) for value in model._dual_point]
+    alpha = [value - sum(point) / len(point) for value in point]
+    gain = sum(a * Fraction(y) for a, y in zip(alpha, targets, strict=True))
+    products = [
+        max(0, sum(a * Fraction(x) for a, x in zip(alpha, column, strict=True))) for column in zip(*rows, strict=True)
+    ]
+    exact = gain**2 / (2 * (sum(a * a for a in alpha) + sum(v * v for v in products)))
+    assert 0 < model.certificate_.dual <= exact

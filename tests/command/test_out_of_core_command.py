@@ -1,5 +1,7 @@
 """``maxmargin train`` on data that are larger than the memory, and conversions by blocks."""
 
+import errno
+import os
 import re
 import subprocess
 import sys
@@ -9,7 +11,7 @@ import pytest
 
 from command_runner import run, told
 from maxmargin.data import memory
-from maxmargin.files import open_store, read_data, write_store, write_svmlight
+from maxmargin.files import file_blocks, open_store, read_data, write_store, write_svmlight
 
 
 @pytest.fixture
@@ -67,6 +69,19 @@ def test_several_files_and_patterns_are_one_data_set(text, tmp_path):
     run("convert", text, tmp_path / "rows.parquet")
     run("convert", tmp_path / "rows.parquet", tmp_path / "rows.store", "--target", "target")
     assert np.array_equal(open_store(tmp_path / "rows.store").X, read_data(text).X.toarray())
+
+
+def test_a_folder_that_is_missing_and_a_disk_without_room_are_one_line(text, tmp_path, monkeypatch):
+    failed = run("train", text, "-o", tmp_path / "model", "--store-dir", tmp_path / "none", code=1)
+    assert str(failed.exception) == f"--store-dir {tmp_path / 'none'}: there is no such folder."
+
+    def full(*_arguments):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "the store")
+
+    monkeypatch.setattr(file_blocks, "store_blocks", full)
+    failed = run("train", text, "-o", tmp_path / "model", "--store", code=1)
+    assert failed.exception.strerror.startswith("No space left on device for this store: it takes ")
+    assert failed.exception.strerror.endswith("write it to a larger disk, by --store-dir")
 
 
 def test_a_lack_of_memory_is_one_line(text, tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from functools import partialmethod
 
 import numpy as np
 import pandas as pd
@@ -217,6 +218,30 @@ def test_a_cluster_that_goes_away_is_an_error_of_the_option(address, files, tmp_
     failed = run("train", files[0][0], "-o", tmp_path / "m", "--scheduler", address, code=1)
     assert isinstance(failed.exception, ValueError)
     assert f"--scheduler {address}: The cluster has had no workers." in str(failed.exception)
+
+
+@pytest.mark.parametrize("scheduler", ["local:1", "address"])
+def test_a_cluster_that_does_not_close_takes_no_model(scheduler, address, files, tmp_path, monkeypatch):
+    """Neither a model that is fitted nor the error before: closing may take longer than Dask waits."""
+    from distributed import Client, LocalCluster
+
+    closed = []
+
+    def close_and_fail(self, *arguments, original, **options):
+        original(self, *arguments, **options)
+        # When it is collected it closes once more.
+        if self not in closed:
+            closed.append(self)
+            raise TimeoutError("timed out after 60 s.")
+
+    for kind in (Client, LocalCluster):
+        monkeypatch.setattr(kind, "close", partialmethod(close_and_fail, original=kind.close))
+    scheduler = address if scheduler == "address" else scheduler
+    found = told("train", files[0][0], "-o", tmp_path / "model", "-m", "ridge", "--scheduler", scheduler)
+    assert found["status"] == "solved"
+    assert {type(one) for one in closed} == ({Client, LocalCluster} if scheduler == "local:1" else {Client})
+    failed = run("train", tmp_path / "none.svm", "-o", tmp_path / "m", "--scheduler", scheduler, code=1)
+    assert "none.svm" in str(failed.exception)
 
 
 def test_the_address_of_a_worker_is_refused(client, files, tmp_path):

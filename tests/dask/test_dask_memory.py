@@ -18,7 +18,8 @@ import dask
 import maxmargin.engine.dask as engine_module
 from dask_collections import collections, numbers
 from maxmargin import LinearSVC
-from maxmargin.data.partitions import LocalTargets, check_partition
+from maxmargin.data.partition_summaries import check_partition
+from maxmargin.data.partitions import LocalTargets
 from maxmargin.engine import buffers, executors
 from maxmargin.engine.buffers import Buffers
 from maxmargin.engine.rounds import add_vector, begin

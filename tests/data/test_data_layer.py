@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from maxmargin import KernelPerceptron, MarginPerceptron, Perceptron
 from maxmargin.data import DenseRows, Points, SparseRows
 from maxmargin.data.blocks import row_blocks
-from maxmargin.data.validation import encode_labels
+from maxmargin.data.labels import encode_labels
 from real_data import load, random_set
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")

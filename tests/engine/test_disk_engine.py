@@ -1,6 +1,8 @@
 """Fits on the blocks of a store: the optimum of the arrays, the same bits whatever is kept, errors that say where."""
 
+import errno
 import mmap
+import os
 import subprocess
 import sys
 import textwrap
@@ -308,6 +310,39 @@ def test_duals_of_several_classes_lie_in_files_where_memory_is_short(tmp_path, m
     assert mapped.certificate_ == in_memory.certificate_
 
 
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="disks of POSIX")
+def test_a_disk_without_room_for_vectors_is_an_error(tmp_path, monkeypatch):
+    """A mapped page that the disk does not take would end the process: all room is taken beforehand."""
+    n_rows = 100_000
+
+    def taken():
+        vector = disk.VectorStorage(n_rows, tmp_path).whole("duals", np.dtype(float))
+        vector[:] = 1.0
+        return vector
+
+    with (tmp_path / "file").open("w+b") as file:
+        disk._take_room(file, 8 * n_rows, tmp_path)
+        assert os.fstat(file.fileno()).st_size == 8 * n_rows <= 512 * os.fstat(file.fileno()).st_blocks
+    assert taken().sum() == n_rows
+
+    def refuse(number):
+        def reserve(*_arguments):
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr(os, "posix_fallocate", reserve)
+
+    # A file system that cannot reserve: zeros are written.
+    refuse(errno.EOPNOTSUPP)
+    assert taken().sum() == n_rows
+    with (tmp_path / "zeros").open("w+b") as file:
+        disk._take_room(file, 8 * n_rows, tmp_path)
+    assert (tmp_path / "zeros").read_bytes() == bytes(8 * n_rows)
+    refuse(errno.ENOSPC)
+    with pytest.raises(OSError, match="No space left on device: neither memory nor disk has room") as raised:
+        taken()
+    assert raised.value.filename == str(tmp_path)
+
+
 def _base(array):
     """The object that holds the memory of an array."""
     while isinstance(getattr(array, "base", None), np.ndarray | mmap.mmap):
@@ -321,8 +356,11 @@ def test_memory_that_is_too_little_for_blocks_is_a_warning(tmp_path, monkeypatch
     needed = [disk.memory_of_fit(rows, n_threads).least for n_threads in (1, 2)]
     assert rows.n_bytes < needed[0] < needed[1]
     monkeypatch.setattr(disk, "available_memory", lambda: needed[0])
-    with pytest.warns(MemoryWarning, match="needs about 1 MB of memory .* 2 threads .* with n_jobs=1 it needs 1 MB"):
+    with pytest.warns(
+        MemoryWarning, match="needs about 1 MB of memory .* 2 threads .* with n_jobs=1 it needs 1 MB"
+    ) as told:
         LinearSVC(C=0.3, n_jobs=2).fit(rows)
+    assert [warning.filename for warning in told] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         LinearSVC(C=0.3, n_jobs=1).fit(rows)

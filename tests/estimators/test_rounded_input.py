@@ -95,8 +95,9 @@ def test_floats_are_judged_by_their_type_alone():
 def test_fits_warn_first(model, name):
     if sp.issparse(GIVEN[name]) and isinstance(model, SVC):
         model = SVC(kernel="linear")
-    with pytest.warns(UserWarning, match=f"X has {TOLD}"):
+    with pytest.warns(UserWarning, match=f"X has {TOLD}") as told:
         model.fit(GIVEN[name], labels)
+    assert {warning.filename for warning in told} == {__file__}
 
 
 @pytest.mark.parametrize(

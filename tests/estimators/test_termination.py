@@ -1,6 +1,5 @@
 """Runs end: after bounded work without progress, within ``max_time``, and soon after they are asked to stop."""
 
-import contextlib
 import json
 import subprocess
 import sys
@@ -20,11 +19,11 @@ from maxmargin import (
     LimitWarning,
     LinearSVC,
     LogisticRegression,
-    NotSeparableError,
     Perceptron,
     Ridge,
     Status,
     certify,
+    separate,
 )
 from maxmargin.data import Dataset, Points
 from maxmargin.estimators._progress import solve_in_time
@@ -35,7 +34,8 @@ from maxmargin.problems.linear_svm import hinge
 from maxmargin.solvers.core import Monitor, Options, StallTest
 from maxmargin.solvers.kernel import smo
 from maxmargin.solvers.kernel.base import SMOOptions
-from maxmargin.solvers.kernel.kernel_matrix import KernelCache, KernelMatrix
+from maxmargin.solvers.kernel.kernel_cache import KernelCache
+from maxmargin.solvers.kernel.kernel_matrix import KernelMatrix
 from maxmargin.solvers.separability import linear_program
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
@@ -147,14 +147,15 @@ def test_a_run_without_progress_ends(name):
     assert np.isfinite(model.intercept_).all()
 
 
-@pytest.mark.parametrize("scale", [1e-90, 1e-120])
-def test_tiny_kernel_values_are_ordinary_data(scale):
+@pytest.mark.parametrize("cache_size", [1e-3, 200.0])
+@pytest.mark.parametrize("scale", [1e-10, 1e-30, 1e-90, 1e-120])
+def test_tiny_kernel_values_are_ordinary_data(scale, cache_size):
     X, y = SEPARABLE
-    for cache_size in (1e-3, 200.0):
-        model = SVC(C=np.inf, kernel="linear", cache_size=cache_size, max_iter=1000)
-        # A margin too small to work with is an answer, too.
-        with contextlib.suppress(NotSeparableError):
-            model.fit(X * scale, y)
+    model = SVC(C=np.inf, kernel="linear", cache_size=cache_size, max_iter=1000).fit(X * scale, y)
+    assert model.status_ is Status.SOLVED
+    assert model.score(X * scale, y) == 1.0
+    margin = separate(X, y).margin
+    assert 0.999 * margin <= model.certificate_.lower / scale <= margin * (1.0 + 1e-5)
 
 
 CROWDED = make_classification(6000, 20, n_informative=10, flip_y=0.3, random_state=2)

@@ -76,3 +76,26 @@ def test_margin_perceptrons_end_soon(data):
             model = mm.MarginPerceptron(min_gamma=1e-2, accelerated=accelerated).fit(X, targets > 0.0)
             assert np.max(model.n_iter_) <= 100_000
             assert model.certificate_.lower <= model.certificate_.upper
+
+
+@pytest.mark.parametrize("seed", [15, 36])
+def test_weights_of_very_different_sizes_end(seed):
+    """The primal value of a one-class machine is below zero: that it stays there is no progress."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-2, 3, (20, 6)) * 10.0 ** rng.integers(-40, 44, 6)
+    weights = rng.choice([1.0, 1e30, 1e100, 1e-30, 1e-100, 0.0, 2.0], 20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = mm.OneClassSVM(kernel="linear", tol=1e-15, max_iter=100_000).fit(X, sample_weight=weights)
+    assert model.status_ == "stalled"
+    assert model.n_iter_ < 2000
+    model.certificate_.check(mm.certify(model, X, sample_weight=weights))
+
+
+@pytest.mark.parametrize("seed", [5, 8, 22])
+def test_steps_that_underflow_end_in_an_error_that_says_so(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-2, 3, (20, 6)) * 10.0 ** rng.integers(20, 60, 6)
+    weights = rng.choice([1.0, 1e30, 1e100, 1e-30, 1e-100, 0.0, 2.0], 20)
+    with pytest.raises(ValueError, match="numbers overflow or cancel on these data"):
+        mm.OneClassSVM(kernel="linear", tol=1e-15, max_iter=300).fit(X, sample_weight=weights)

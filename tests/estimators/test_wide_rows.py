@@ -73,6 +73,17 @@ def test_columns_that_no_support_vector_has_count_in_lengths_alone(kernel):
     np.testing.assert_allclose(model.decision_function(both), exact, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
+@pytest.mark.parametrize("n_columns", [255, 1000, 300_000])
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear", "sigmoid"])
+def test_dense_rows_get_the_scores_of_sparse_ones(kernel, n_columns):
+    """Also where the support vectors are so sparse that they are not multiplied as a dense array."""
+    rows, y = sp.random_array((60, n_columns), density=3 / n_columns, rng=0, format="csr"), np.arange(60) % 2
+    for machine in (SVC(kernel=kernel), SVR(kernel=kernel), KernelPerceptron(kernel=kernel, max_iter=5)):
+        model = machine.fit(rows, y)
+        np.testing.assert_array_equal(outputs(model, rows.toarray()), outputs(model, rows))
+
+
 def test_many_columns_that_all_occur_are_not_made_dense():
     n_rows, n_columns = 600, 600_000
     indices = np.random.default_rng(0).permutation(n_columns).astype(np.int32).reshape(n_rows, -1)

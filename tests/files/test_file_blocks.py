@@ -1,16 +1,23 @@
 """Files of any size as blocks of rows and as stores."""
 
+import errno
 import json
+import os
 import subprocess
 import sys
+import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from maxmargin.data import memory
+from maxmargin.data.memory import gigabytes
 from maxmargin.files import (
+    DataFile,
     StoreError,
+    file_blocks,
     open_store,
     read_blocks,
     read_data,
@@ -36,6 +43,38 @@ def stacked(blocks):
     matrices = [block.X for block in found]
     X = sp.vstack(matrices, format="csr") if sp.issparse(matrices[0]) else np.concatenate(matrices)
     return X, np.concatenate([block.y for block in found])
+
+
+@pytest.mark.parametrize("name", ["rows.svm", "numbers.csv", "texts.csv", "numbers.parquet", "rows.store"])
+def test_a_store_says_before_and_afterwards_that_the_disk_has_no_room(name, tmp_path, monkeypatch):
+    X, y = some_rows(20_000)
+    path, options = tmp_path / name, {} if name.startswith("rows") else {"target": "y"}
+    if name == "rows.svm":
+        write_svmlight(path, X, y)
+    elif name == "rows.store":
+        write_store(path, [(X, y)])
+    elif name == "texts.csv":
+        path.write_text(TABLE + TABLE.partition("\n")[2] * 5000)
+    else:
+        write_table(path, [DataFile(X.toarray(), y)], "y")
+    blocks = read_blocks(path, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        blocks.write_store(tmp_path / "all.store")
+    size = sum(file.stat().st_size for file in (tmp_path / "all.store").glob("*.bin"))
+    assert blocks._size_of_store() == pytest.approx(size, rel=0.02)
+    monkeypatch.setattr(file_blocks.shutil, "disk_usage", lambda _: SimpleNamespace(free=size // 2))
+
+    def full(*_arguments):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "the store")
+
+    monkeypatch.setattr(file_blocks, "store_blocks", full)
+    about = f"takes {gigabytes(blocks._size_of_store())}, and {tmp_path} has {gigabytes(size // 2)} free"
+    with (
+        pytest.warns(UserWarning, match=f"There may be no room for the store .*: it {about}"),
+        pytest.raises(OSError, match=f"No space left on device for this store: it {about}: write it to a larger disk"),
+    ):
+        blocks.write_store(tmp_path / "more.store")
 
 
 def test_parts_of_text_follow_each_other(tmp_path):

@@ -56,6 +56,8 @@ def test_a_table_is_understood_as_the_options_say(table):
             {},
             r"'a' has 100 numbers and 1 other text, the first 'oops' in row 101",
         ),
+        # Arrow takes a number beside such a space for a text.
+        ("a,y\n1,p\n\x0c2,q\n", {}, r"rows.csv: column 'a' is of texts, and all of them are numbers: give numeric='a'"),
         ("a,y\n1,p\n,q\n", {}, r"'a' has 1 missing value, the first in row 2: give impute="),
         ("a,y\n" + "".join(f"id{k},{k % 2}\n" for k in range(50)), {}, "50 different texts in 50 rows"),
         ("a,y\n" + "u,1\nv,2\nw,1\n" * 9, {"max_categories": 2}, "3 different values, more than 2"),

@@ -418,6 +418,8 @@ BAD = {
     "kind": (lambda m: draw(m, PETALS, TWO, kind="pie"), "kind must be"),
     "gram": (lambda m: MarginDisplay.from_estimator(SVC(kernel="precomputed").fit(PETALS @ PETALS.T, TWO), PETALS @ PETALS.T, TWO), "Gram"),
     "no models": (lambda m: MarginComparisonDisplay.from_estimators([], PETALS, TWO), "estimators is empty"),
+    "no separators": (lambda m: SeparatorsDisplay.from_estimators({}, PETALS, TWO), "estimators is empty"),
+    "no brackets": (lambda m: BracketDisplay.from_estimators([]), "estimators is empty"),
     "not fitted": (lambda m: MarginDisplay.from_estimator(LinearSVC(), PETALS, TWO), "fitted"),
     "not finite": (lambda m: HullDisplay.from_data([[math.nan, 1.0], [0.0, 1.0]], [0, 1]), "NaN"),
 }  # fmt: skip

@@ -56,6 +56,15 @@ def test_a_smaller_primal_value_is_progress_only_where_that_is_asked_for():
     assert stalls(StallTest(0.0, gap_share=0.2), values) == [False, True]
 
 
+def test_primal_values_below_zero_fall_by_shares_of_their_size():
+    # As those of machines with nu: a value that stays is no progress, whatever its sign.
+    assert stalls(StallTest(2.0), [(-1.0, -2.0)] * 4) == [False, False, True, True]
+    values = [(-1.0, -2.0), (-1.08, -2.0)]
+    assert stalls(StallTest(0.0, gap_factor=0.0), values)[1] is True
+    assert stalls(StallTest(0.0, gap_factor=0.0, primal_factor=0.95), values)[1] is False
+    assert stalls(StallTest(0.0, gap_factor=0.0, primal_factor=0.9), values)[1] is True
+
+
 def test_progress_starts_the_count_again():
     test = StallTest(10.0)
     test.count(True, 50.0)
@@ -87,11 +96,13 @@ def test_compiled_runs_have_the_same_stall_rule(rule):
     rng, verdicts = np.random.default_rng(0), []
     for _ in range(200):
         test, values, work, primal, dual = StallTest(**rule._asdict()), [0.0] * N_COUNTED, 0, math.inf, -math.inf
+        sign = rng.choice([1.0, 1.0, -1.0])
         begin(values)
         for _ in range(12):
             # A first point may be missing; values fall and rise by little, by much or not at all.
             if rng.random() < 0.8:
-                primal = float(rng.choice([2.0, 1.0, 0.999, 0.9, 0.5])) * (primal if math.isfinite(primal) else 10.0)
+                before = primal if math.isfinite(primal) else sign * 10.0
+                primal = float(rng.choice([2.0, 1.0, 0.999, 0.9, 0.5])) * before
                 risen = max(dual, 0.0) * rng.choice([1.0, 1.005, 1.1, 1.5]) + rng.choice([0.0, 0.0, 0.1])
                 dual = min(primal, float(risen))
             work += int(rng.integers(0, 3))

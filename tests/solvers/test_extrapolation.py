@@ -46,7 +46,10 @@ def test_a_step_is_taken_to_a_better_point_of_the_box_or_not_at_all(loss, penalt
         return moved
 
     monkeypatch.setattr(extrapolation.Extrapolation, "_step", checked)
-    coordinate_ascent.solve(problem, LinearOptions(tol=1e-7), Monitor())
+    # In some orders every attempt leaves the box: of the runs with kinks at zero, one of three.
+    for seed in range(6):
+        if not any(taken):
+            coordinate_ascent.solve(problem, LinearOptions(tol=1e-7, seed=seed), Monitor())
     assert any(taken)
 
 

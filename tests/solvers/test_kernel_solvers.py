@@ -16,7 +16,8 @@ from maxmargin.problems.one_vs_one import PairProblems
 from maxmargin.solvers.core import Monitor, Result
 from maxmargin.solvers.kernel import smo
 from maxmargin.solvers.kernel.base import SMOOptions, initial_result
-from maxmargin.solvers.kernel.kernel_matrix import KernelCache, KernelMatrix, StoredKernel
+from maxmargin.solvers.kernel.kernel_cache import KernelCache, StoredKernel
+from maxmargin.solvers.kernel.kernel_matrix import KernelMatrix
 from real_data import random_set
 
 

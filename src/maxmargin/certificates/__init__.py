@@ -53,7 +53,7 @@ _HOME_OF = {
     "measure_gap": "svm_gap",
     "measure_gaps": "svm_gap",
     "measure_partitioned_gap": "svm_gap",
-    "measured_at_once": "svm_gap",
+    "groups_of_tasks": "svm_gap",
 }
 
 __all__ = [
@@ -85,6 +85,7 @@ __all__ = [
     "bound_mistakes",
     "bracket_hard_margin",
     "bracket_margin",
+    "groups_of_tasks",
     "has_no_margin",
     "kkt_classes",
     "linear_geometry",
@@ -104,7 +105,6 @@ __all__ = [
     "measure_ridge_gap",
     "measure_sparse_gap",
     "measure_sparse_multinomial_gap",
-    "measured_at_once",
     "mistake_bound",
 ]
 
@@ -136,10 +136,10 @@ if TYPE_CHECKING:
         ClassificationGap,
         RegressionGap,
         SVMGap,
+        groups_of_tasks,
         measure_gap,
         measure_gaps,
         measure_partitioned_gap,
-        measured_at_once,
     )
 
 __getattr__, __dir__ = lazy_names(__name__, _HOME_OF)

@@ -98,7 +98,8 @@ def measure_lasso_gap(
         # Where the constraint holds back the dual point, its length, and its value with it, lose this share.
         holds_back = 2.0 * share * largest > lam
         if holds_back and rounding_matters(of_rounding / largest * primal, primal, dual, wanted):
-            products = np.fmin(products, _bounded(problem, accurate_products_at_most(errors, alpha), computed))
+            accurate, bounds = accurate_products_at_most(errors, alpha)
+            products = np.fmin(products, _bounded(problem, bounds, accurate))
             share, dual = _best_share(problem, point, products)
         if problem.positive and (w < 0.0).any():
             primal = math.inf
@@ -113,7 +114,10 @@ def measure_lasso_gap(
 
 
 def _bounded(problem: LassoProblem, products: np.ndarray, computed: np.ndarray) -> np.ndarray:
-    """Bounds on what may not exceed lambda: the sizes of the products, or with ``positive`` the products themselves."""
+    """Bounds on what may not exceed lambda: the sizes of the products, or with ``positive`` the products themselves.
+
+    ``products`` bound the sizes, given those that were computed.
+    """
     if not problem.positive:
         return products
     # A bound on the size of a negative product, plus twice the product, is what rounding may have hidden.

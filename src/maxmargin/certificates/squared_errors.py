@@ -177,8 +177,8 @@ def lengths_of_columns_at_most(errors: SquaredErrors | ErrorSums) -> np.ndarray:
     return np.sqrt(squares + _underflow_of_squares(errors))
 
 
-def accurate_products_at_most(errors: SquaredErrors, alpha: np.ndarray) -> np.ndarray:
-    """The same bound from products that are nearly exact, which takes several passes over the rows."""
+def accurate_products_at_most(errors: SquaredErrors, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Products x_j·alpha that are nearly exact, which takes several passes over the rows, and the bound from them."""
     products, off = accurate_combination(errors.points, alpha)
     if errors.has_intercept:
         # The share m_i / sum m of the sum is subtracted from each alpha_i, and so is that of the column's sum.
@@ -189,7 +189,7 @@ def accurate_products_at_most(errors: SquaredErrors, alpha: np.ndarray) -> np.nd
         products = products - moved
         off = off + of_columns * abs(imbalance / total) + 16.0 * UNIT * (np.abs(moved) + np.abs(products))
     found: np.ndarray = (np.abs(products) + off + 4.0 * SMALLEST) * (1.0 + 8.0 * UNIT)
-    return found
+    return products, found
 
 
 def spreads_between(errors: SquaredErrors | ErrorSums) -> tuple[np.ndarray, np.ndarray]:

@@ -4,8 +4,9 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import typer
@@ -47,14 +48,18 @@ def connected(scheduler: str) -> Iterator[Any]:
                     threads_per_worker=1,
                     processes=True,
                     dashboard_address=None,
+                    # Any free port: Dask warns where its own is taken, by another run of this command for example.
+                    scheduler_kwargs={"dashboard_address": ":0"},
                     silence_logs=logging.ERROR,
                     preload=["maxmargin.engine.worker_signals", "maxmargin.engine.worker_memory"],
                 )
-                client = Client(stack.enter_context(cluster), timeout=CONNECT_SECONDS)
+                stack.callback(_close, cluster.close)
+                client = Client(cluster, timeout=CONNECT_SECONDS)
             except (OSError, RuntimeError) as error:
                 raise ValueError(f"--scheduler {scheduler}: the workers did not start; ask for fewer.") from error
-            stack.callback(_end_workers, cluster)
-            with client, _explained(scheduler):
+            stack.callback(_close, partial(_end_workers, cluster))
+            stack.callback(_close, client.close)
+            with client.as_current(), _explained(scheduler):
                 yield client
         return
     _refuse_address(scheduler)
@@ -65,13 +70,23 @@ def connected(scheduler: str) -> Iterator[Any]:
         client = Client(scheduler, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
         raise ValueError(f"--scheduler {scheduler}: no scheduler answers there.") from error
-    with client:
+    with ExitStack() as stack:
+        stack.callback(_close, client.close)
+        stack.enter_context(client.as_current())
         try:
             client.wait_for_workers(1, timeout=CONNECT_SECONDS)
         except TimeoutError as error:
             raise ValueError(f"--scheduler {scheduler}: the cluster has no workers.") from error
         with _explained(scheduler):
             yield client
+
+
+def _close(close: Callable[[], object]) -> None:
+    """Close a client or a cluster; a failure to do so takes the place of no model, and of no other error."""
+    try:
+        close()
+    except (Exception, asyncio.CancelledError) as error:
+        logging.getLogger(__name__).debug("closing failed", exc_info=error)
 
 
 def _end_workers(cluster: Any) -> None:

@@ -50,6 +50,7 @@ def stored_rows(
     """
     from maxmargin.data.memory import available_memory, gigabytes
     from maxmargin.files import read_blocks
+    from maxmargin.files.atomic import DISK_FULL
     from maxmargin.files.compression import STANDARD_INPUT, name_of
     from maxmargin.files.file_blocks import is_pattern, matching_files, memory_to_train
     from maxmargin.files.remote import is_address, local_or_address
@@ -70,6 +71,8 @@ def stored_rows(
         return None
     if folder is None and is_address(data):
         raise ValueError(f"{data} is not on this machine: name the folder for its store by --store-dir.")
+    if folder is not None and not folder.is_dir():
+        raise ValueError(f"--store-dir {folder}: there is no such folder.")
     path = (folder or Path(data).parent) / f"{_common_name(paths)}.store"
     if too_large:
         about = f"{data} takes about {gigabytes(needed)} in memory, and {gigabytes(available)} are available"
@@ -77,7 +80,12 @@ def stored_rows(
             typer.echo(f"{about}: the training may end for lack of memory. {ADVICE}", err=True)
             return None
         typer.echo(f"{about}: it is written to {path}, and the model is trained from there.", err=True)
-    return read_blocks(list(paths), target=target, zero_based=zero_based, table=table).store(path)
+    try:
+        return read_blocks(list(paths), target=target, zero_based=zero_based, table=table).store(path)
+    except OSError as error:
+        if error.errno in DISK_FULL and error.strerror:
+            error.strerror += ", by --store-dir"
+        raise
 
 
 def learns_from_blocks(machine: Any, rows: Any) -> bool:

@@ -7,11 +7,8 @@ import typer
 
 from maxmargin.cli.checks import (
     labelled,
-    refuse_input_as_output,
     refuse_targets,
-    refuse_unreadable,
     refuse_unreadable_pattern,
-    refuse_unwritable,
     sample_weights,
     weight_column_of,
 )
@@ -30,7 +27,6 @@ from maxmargin.cli.console import (
     working,
 )
 from maxmargin.cli.files import refuse_model_as_data
-from maxmargin.cli.metrics import refuse_metric
 from maxmargin.cli.models import (
     LINEAR_MODELS,
     MODELS,
@@ -57,7 +53,7 @@ from maxmargin.cli.options import (
     expand_options,
 )
 from maxmargin.cli.out_of_core import as_arrays, file_of, learns_from_blocks, stored_rows, with_targets
-from maxmargin.cli.plot import draw_picture, refuse_picture
+from maxmargin.cli.plot import draw_picture
 from maxmargin.cli.quick_start import do_without_scikit_learn, import_scikit_learn
 from maxmargin.cli.search import (
     SEARCH_FOLDS,
@@ -66,12 +62,18 @@ from maxmargin.cli.search import (
     given_grid,
     grid_of,
     nested_scores,
-    refuse_empty_search,
     scores_in_folds,
 )
 from maxmargin.cli.stream import fit_on_stream, passes_of
+from maxmargin.cli.train_checks import (
+    refuse_on_cluster,
+    refuse_on_stream,
+    refuse_paths,
+    refuse_selection,
+    used_by_folds,
+)
 from maxmargin.cli.writing import INTERRUPTED_SUFFIX, STANDARD_OUTPUT, Signals, command_line, write_model
-from maxmargin.files.compression import STANDARD_INPUT, name_of
+from maxmargin.files.compression import name_of
 
 if TYPE_CHECKING:
     from maxmargin.files import DataFile
@@ -79,8 +81,8 @@ if TYPE_CHECKING:
 # Exit code of a run that Ctrl-C ended.
 INTERRUPTED = 130
 
-# What --calibrate takes, and the number of its folds.
-CALIBRATIONS, N_FOLDS = ("sigmoid", "isotonic"), 5
+# The folds of --calibrate.
+N_FOLDS = 5
 
 # The report: entries by name, in the order in which they are printed.
 Answer = dict[str, Any]
@@ -117,14 +119,14 @@ def train(
 
     Example: maxmargin train a9a.svm -o a9a.model -C 0.1 --test a9a.t.svm
     """
-    _refuse_paths(data, output, selection.test, reported)
+    refuse_paths(data, output, selection.test, reported)
     kept.refuse(output, cluster.scheduler)
     if model in LINEAR_MODELS and not (selection.needs_arrays or reported.plot or cluster.scheduler):
         do_without_scikit_learn()
     else:
         import_scikit_learn()
-    machine = make_model(model, parameters.parameters(), used_elsewhere=_used_by_folds(selection))
-    _refuse_selection(machine, parameters, selection)
+    machine = make_model(model, parameters.parameters(), used_elsewhere=used_by_folds(selection))
+    refuse_selection(machine, parameters, selection)
     if cluster.scheduler is None:
         for path in data:
             refuse_unreadable_pattern(path, "DATA")
@@ -135,7 +137,7 @@ def train(
     elif stored.passes is not None:
         raise ValueError("--passes reads the rows in one process, and --scheduler does not: leave one out.")
     if passes is not None:
-        _refuse_on_stream(parameters, stored, columns, prepared, kept, selection, reported)
+        refuse_on_stream(parameters, stored, columns, prepared, kept, selection, reported)
     answer: Answer = {}
     signals, rows, weights = Signals(), None, None
     watch = Stopwatch()
@@ -149,7 +151,7 @@ def train(
                 calibrate=selection.calibrate,
                 plot=reported.plot,
             )
-            _refuse_on_cluster(output, given, columns, prepared, reported)
+            refuse_on_cluster(output, given, columns, prepared, reported)
             interrupted = _fit_on_cluster(machine, data, cluster.scheduler, given, parameters, answer)
         elif passes is not None:
             found, interrupted = fit_on_stream(
@@ -199,52 +201,6 @@ def train(
         raise OSError(f"{why}; the model was written to {written} instead.")
     if interrupted:
         raise typer.Exit(signals.exit_code)
-
-
-def _refuse_paths(data: list[str], output: Path, test: str | None, reported: ReportOptions) -> None:
-    """Refuse paths that could not be read or written at the end."""
-    plot = reported.plot
-    if output == STANDARD_OUTPUT:
-        if reported.strip:
-            raise ValueError("--strip writes two files: name one by -o.")
-    else:
-        refuse_unwritable(output)
-        refuse_input_as_output(output, (*data, test))
-    if plot is not None:
-        refuse_picture(plot, "--plot")
-        refuse_input_as_output(plot, (*data, test), "--plot")
-        if plot == output:
-            raise ValueError(f"--plot {plot} is the model file of -o: name another file.")
-    if test is not None:
-        refuse_unreadable(test, "--test")
-        if test == STANDARD_INPUT in data:
-            raise ValueError("--test -: standard input holds the rows to train on; name a file.")
-
-
-def _used_by_folds(selection: SelectionOptions) -> tuple[str, ...]:
-    """Options that a model may not have, and the folds use."""
-    return ("random_state",) if selection.search or selection.cv is not None else ()
-
-
-def _refuse_selection(machine: Any, parameters: ModelOptions, selection: SelectionOptions) -> None:
-    if selection.calibrate is not None:
-        if selection.calibrate not in CALIBRATIONS:
-            raise ValueError(f"--calibrate {selection.calibrate} is none of {', '.join(CALIBRATIONS)}.")
-        if is_regression(machine):
-            raise ValueError("--calibrate is for classifiers, and this model is a regression: leave it out.")
-        if hasattr(machine, "predict_proba"):
-            raise ValueError("--calibrate: this model has probabilities of its own: leave it out.")
-    if selection.metric is not None:
-        refuse_metric(selection.metric, machine)
-        if not selection.search and selection.cv is None:
-            raise ValueError("--metric is what --search and --cv compare: give one of them.")
-    if selection.grid and not selection.search:
-        raise ValueError("--grid holds the values for --search: give it, too.")
-    if selection.search:
-        given_grid(machine, selection.grid)
-        refuse_empty_search(
-            machine, given_c=parameters.C, given_gamma=parameters.gamma, given_grid=bool(selection.grid)
-        )
 
 
 def _read(
@@ -363,48 +319,6 @@ def search_entry(name: str, grid: list[Answer], scores: Any) -> Entry:
         for k, (entry, mean, deviation) in enumerate(zip(grid, means, deviations, strict=True))
     ]
     return Entry(table_text([header, *rows]), {"search": numbers})
-
-
-def _refuse_on_cluster(
-    output: Path, given: DataOptions, columns: ColumnOptions, prepared: PreparationOptions, reported: ReportOptions
-) -> None:
-    """Refuse options of the columns and of the model file that a fit on a cluster does not have."""
-    plain = DataOptions(target=given.target, zero_based=given.zero_based)
-    if given != plain or columns != ColumnOptions() or prepared != PreparationOptions():
-        raise ValueError("--scheduler reads the columns as they are: leave out the options of columns and of CSV.")
-    if reported.strip or output == STANDARD_OUTPUT:
-        raise ValueError("--scheduler writes one model file: leave out --strip, and name a file by -o.")
-
-
-def _refuse_on_stream(
-    parameters: ModelOptions,
-    stored: StoreOptions,
-    columns: ColumnOptions,
-    prepared: PreparationOptions,
-    kept: CheckpointOptions,
-    selection: SelectionOptions,
-    reported: ReportOptions,
-) -> None:
-    """Refuse options that need all rows at once."""
-    refused = {
-        "--max-iter": (parameters.max_iter, "--passes is the number of passes"),
-        "--tol": (parameters.tol, "the number of passes ends the training"),
-        "--seed": (parameters.seed, "rows are read in their order"),
-        "--class-weight balanced": (parameters.class_weight == "balanced", "all rows would be counted first"),
-        "--store": (stored.store or stored.store_dir, "files are read as they are: convert them first"),
-        "--n-features": (columns.n_features, "the columns are counted in a pass of their own"),
-        "--scale": (prepared.scale, "the columns would be measured first"),
-        "--sample-weight": (prepared.sample_weight, "it needs all rows at once"),
-        "--checkpoint": (kept.path, "a pass keeps nothing that could be lost"),
-        "--cv": (selection.cv, "it needs all rows at once"),
-        "--search": (selection.search, "it needs all rows at once"),
-        "--calibrate": (selection.calibrate, "it needs all rows at once"),
-        "--plot": (reported.plot, "it needs all rows at once"),
-        "--strip": (reported.strip, "the file has no vectors over the rows anyway"),
-    }
-    for option, (value, why) in refused.items():
-        if value not in (None, False):
-            raise ValueError(f"--passes reads the rows block by block, without {option}: {why}.")
 
 
 def _fit_on_cluster(

@@ -13,11 +13,10 @@ from maxmargin.data.dataset import (
     Tasks,
 )
 from maxmargin.data.exact_numbers import exact_numbers
+from maxmargin.data.labels import validate_classes, validate_labels
 from maxmargin.data.points import Points
 from maxmargin.data.rows import DenseRows, SparseRows, as_dense
 from maxmargin.data.validation import (
-    validate_classes,
-    validate_labels,
     validate_one_class,
     validate_points,
     validate_targets,

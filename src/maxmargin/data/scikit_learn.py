@@ -5,12 +5,13 @@ take their place: the same estimators, with the same fit, on bases that are quic
 plainly right themselves, and leave everything else, and all errors, to scikit-learn.
 """
 
+import re
 import sys
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -34,10 +35,13 @@ __all__ = [
     "is_classifier",
     "is_outlier_detector",
     "is_regressor",
+    "naming",
     "validate_parameter_constraints",
 ]
 
 FitT = TypeVar("FitT", bound=Callable[..., Any])
+Rest = ParamSpec("Rest")
+ReturnT = TypeVar("ReturnT")
 
 if TYPE_CHECKING or uses_scikit_learn() or "sklearn" in sys.modules:
     from sklearn import get_config
@@ -128,6 +132,21 @@ def check_is_fitted(model: object) -> None:
     from sklearn.utils.validation import check_is_fitted as check
 
     check(model)
+
+
+def naming(argument: str, check: Callable[Rest, ReturnT], *arguments: Rest.args, **options: Rest.kwargs) -> ReturnT:
+    """Call a check of scikit-learn; an error that names no argument gets the name of this one."""
+    try:
+        return check(*arguments, **options)
+    except (ValueError, TypeError) as error:
+        message = str(error)
+        if "inconsistent numbers of samples" in message:
+            raise type(error)(f"X and y must have as many rows as each other: {message}") from error
+        if "y should be a 1d array" in message:
+            raise type(error)(f"y must have one value per row; fit one model for every column: {message}") from error
+        if re.search(rf"\b({argument}|y)\b", message):
+            raise
+        raise type(error)(f"{argument} cannot be used: {message}") from error
 
 
 def has_callbacks(estimator: object) -> bool:

@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeVar, Unpack
 import numpy as np
 
 from maxmargin.data.array_types import UserArray
+from maxmargin.data.partition_summaries import centre_of, centre_partition, check_partition, without_inexact
 from maxmargin.data.partitions import (
     CheckedPartition,
     Held,
@@ -25,14 +26,10 @@ from maxmargin.data.partitions import (
     LocalTargets,
     PartitionedData,
     PartitionedPoints,
-    centre_of,
-    centre_partition,
-    check_partition,
-    is_collection,
     merge_summaries,
-    without_inexact,
 )
 from maxmargin.data.points import HasPoints
+from maxmargin.data.validation import is_collection
 from maxmargin.engine.base import Answer, Block, Engine, Rest, ResultT, SumT
 from maxmargin.engine.executors import DaskObject, Executor, array_of_chunks, executor_for, executor_of
 from maxmargin.engine.rounds import (

@@ -7,14 +7,16 @@ block before it is used again. So are the rows of a working set that are used of
 results.
 """
 
+import errno
+import os
+import shutil
 import tempfile
 import threading
-import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property, partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar, Unpack
+from typing import IO, NamedTuple, TypeVar, Unpack
 
 import numpy as np
 
@@ -22,21 +24,18 @@ from maxmargin.data.array_types import UserArray
 from maxmargin.data.block_source import BlockSource
 from maxmargin.data.centring import shifted
 from maxmargin.data.memory import MemoryWarning, available_memory, gigabytes
-from maxmargin.data.partitions import (
-    CheckedPartition,
-    KnownOfRows,
+from maxmargin.data.partition_summaries import (
     Partition,
-    PartitionedData,
-    PartitionedPoints,
     PartitionSummary,
     centre_of,
     centre_partition,
     check_partition,
-    merge_summaries,
     without_inexact,
 )
+from maxmargin.data.partitions import CheckedPartition, KnownOfRows, PartitionedData, PartitionedPoints, merge_summaries
 from maxmargin.data.points import Points
 from maxmargin.data.rows import Matrix, is_sparse
+from maxmargin.data.user_warnings import warn_user
 from maxmargin.engine.base import Addable
 from maxmargin.engine.executors import Executor
 from maxmargin.engine.rounds import Drop, Message, State, Storage, add_vector, changes_vectors, has_answers, run_round
@@ -52,6 +51,9 @@ READ_AHEAD = 3
 LARGEST_MATRIX, VECTORS_OF_ANSWER = 2048, 28
 # Answers, or as much as one, that the solver keeps: the matrix, its change and its factor, or the subspace.
 KEPT_ANSWERS = 4
+# Errors of file systems that cannot reserve room; bytes that are then written at a time.
+CANNOT_RESERVE = (errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
+PIECE_OF_ZEROS = 1 << 22
 # The share of what is left that is used; of it, the share for blocks if not all of them fit.
 SHARE_OF_MEMORY, SHARE_FOR_BLOCKS = 0.6, 0.5
 
@@ -338,9 +340,27 @@ class VectorStorage:
         if self._folder is None:
             return np.zeros(self._n_rows, dtype=dtype)
         # The file has no name: it goes with the vector, also where the process is killed.
+        size = max(1, self._n_rows) * dtype.itemsize
         with tempfile.TemporaryFile(dir=self._folder) as file:
-            file.truncate(max(1, self._n_rows) * dtype.itemsize)
+            _take_room(file, size, self._folder)
             return np.asarray(np.memmap(file, dtype=dtype, mode="r+", shape=(self._n_rows,)))
+
+
+def _take_room(file: IO[bytes], size: int, folder: Path) -> None:
+    """Make a file as long as it will be used: a mapped page that a full disk does not take ends the process."""
+    try:
+        try:
+            os.posix_fallocate(file.fileno(), 0, size)
+        except (AttributeError, OSError) as error:
+            if getattr(error, "errno", errno.ENOSYS) not in CANNOT_RESERVE:
+                raise
+            for start in range(0, size, PIECE_OF_ZEROS):
+                file.write(bytes(min(PIECE_OF_ZEROS, size - start)))
+            file.flush()
+    except OSError as error:
+        free = gigabytes(shutil.disk_usage(folder).free)
+        about = f"neither memory nor disk has room for a vector of {gigabytes(size)} ({free} are free)"
+        raise OSError(error.errno, f"{error.strerror}: {about}", str(folder)) from error
 
 
 class _OrderedSum:
@@ -396,7 +416,7 @@ def load_blocks(
     """
     lacking = lack_of_memory(source, n_threads)
     if lacking:
-        warnings.warn(lacking, MemoryWarning, stacklevel=2)
+        warn_user(lacking, MemoryWarning)
     executor = DiskExecutor(source, n_threads)
     ends = np.cumsum(source.block_rows)
     n_rows = int(ends[-1]) if len(ends) else 0

@@ -1,6 +1,7 @@
 """Rounds on partitions: messages, and what the process that holds a partition does with one."""
 
 import itertools
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,7 +10,8 @@ from typing import NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.data.partitions import CheckedPartition, LocalTargets, Partition, PartitionSummary
+from maxmargin.data.partition_summaries import Partition, PartitionSummary
+from maxmargin.data.partitions import CheckedPartition, LocalTargets
 from maxmargin.data.points import HasPoints, Points
 from maxmargin.data.rows import aligned, is_sparse
 from maxmargin.engine.base import Addable, Block, ProblemT
@@ -128,11 +130,16 @@ class Part:
         )
 
 
-class State(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class State:
     """The vectors of a partition after a round, by subset, and the round's answers."""
 
     parts: dict[str, Part]
     answers: list[Addable]
+
+    def __sizeof__(self) -> int:
+        # Asked of every task's result: Dask's own walk through tuples, lists and dicts costs more than most tasks.
+        return object.__sizeof__(self) + sum(map(sys.getsizeof, self.parts.values())) + size_of(self.answers)
 
 
 def begin(checked: CheckedPartition, local: LocalTargets, compact: bool) -> State:

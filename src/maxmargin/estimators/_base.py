@@ -3,34 +3,28 @@
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from copy import copy
-from functools import cache, lru_cache, partial
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 
 from maxmargin.certificates import Certificate, MarginBracket, NotSeparableError, PerClass
-from maxmargin.data import (
-    JointClasses,
-    Points,
-    Tasks,
-)
+from maxmargin.data import JointClasses, Points, Tasks
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.interruption import InterruptedPassError, ending_when
-from maxmargin.data.partitions import PartitionedData, is_collection
+from maxmargin.data.partitions import PartitionedData
 from maxmargin.data.scikit_learn import (
     BaseEstimator,
     CallbackSupportMixin,
-    check_is_fitted,
-    validate_parameter_constraints,
 )
 from maxmargin.data.user_warnings import warn_user
+from maxmargin.data.validation import is_collection
 from maxmargin.engine import Threads
 from maxmargin.engine.threads import ENTRIES_PER_BLOCK
-from maxmargin.estimators._finite import refuse_bad_starts, refuse_not_finite
+from maxmargin.estimators._finite import refuse_bad_starts
 from maxmargin.estimators._parameters import NamedArguments
 from maxmargin.estimators._precision import PrecisionOfRows
 from maxmargin.estimators._progress import FitLimits, FitProgress, solve_in_time
@@ -48,8 +42,6 @@ ENTRIES_TO_MEASURE = 1 << 16
 SECONDS_PER_TASK, SECONDS_PER_KERNEL_TASK = 2e-4, 1e-3
 # Said in place of a certificate.
 NO_TIME_TO_CERTIFY = "nothing, for there was no time for a certificate: maxmargin.certify(model, X, y) computes it"
-# Parameters of these types are compared by value: what was found valid once need not be checked again.
-PLAIN_TYPES = frozenset((bool, int, float, str, type(None), np.float64, np.int64))
 
 
 # What the solvers of a fit are called with: the starts of all tasks, and the options.
@@ -68,8 +60,7 @@ class CertifiedModel(NamedArguments, PrecisionOfRows, RowsElsewhere, CallbackSup
     documentation, its table of solvers, and the methods that the template calls: ``_validate``, ``_tasks``,
     ``_problem``, ``_starts``, ``_options``, ``_set_attributes``, ``_certify_task``, ``_goal``.
     The fit works on a copy without the attributes of the last fit, and the model takes over the copy's attributes in
-    one assignment at the end: a fit that fails leaves the last model whole. With them it takes over the parameters of
-    the fit: whatever a fitted model computes later is about these (``_as_fitted``).
+    one assignment at the end (:class:`FittedModel`): a fit that fails leaves the last model whole.
     """
 
     certificate_: Certificate | PerClass
@@ -78,15 +69,9 @@ class CertifiedModel(NamedArguments, PrecisionOfRows, RowsElsewhere, CallbackSup
     max_iter: Any
     random_state: Any
     tol: Any
-    _fit_params: dict[str, Any]
 
-    # Attributes of a fit whose names do not end with an underscore.
-    _private_attributes: ClassVar[tuple[str, ...]] = ()
     # Attributes of a fit that its certificate sets, and those that it may have begun to set.
     _attributes_of_certificates: ClassVar[tuple[str, ...]] = ("certificate_", "_dual_point")
-    # Parameters that say how predictions are given, not what was fitted: they may change after the fit.
-    _prediction_parameters: ClassVar[tuple[str, ...]] = ()
-
     # The time of a certificate, in passes over the rows (scores, and a combination), as measured.
     _certificate_passes = 12.0
 
@@ -113,27 +98,6 @@ class CertifiedModel(NamedArguments, PrecisionOfRows, RowsElsewhere, CallbackSup
     def _takes_sparse(self) -> bool:
         """Whether X may be a sparse matrix."""
         return True
-
-    # Parameters, which scikit-learn inspects and checks anew at every fit: that takes as long as a small fit.
-
-    @classmethod
-    def _get_param_names(cls) -> list[str]:
-        return list(cls._names_of_parameters())
-
-    @classmethod
-    @cache
-    def _names_of_parameters(cls) -> tuple[str, ...]:
-        return tuple(super()._get_param_names())
-
-    def _validate_params(self) -> None:
-        values = tuple([getattr(self, name) for name in self._names_of_parameters()])
-        types = tuple(map(type, values))
-        if PLAIN_TYPES.issuperset(types):
-            kind: Any = type(self)
-            # With their types, since 1, 1.0 and True are equal.
-            _validate_plain(kind, values, types)
-        else:
-            super()._validate_params()
 
     # The template.
 
@@ -282,31 +246,6 @@ class CertifiedModel(NamedArguments, PrecisionOfRows, RowsElsewhere, CallbackSup
                 assert isinstance(certificate, MarginBracket)
                 raise NotSeparableError(f"{which}{certificate}. {self._advice_without_solution}", certificate)
 
-    def _without_fit(self) -> Self:
-        """A copy without the attributes of a fit."""
-        model, is_fitted = type(self).__new__(type(self)), self._fitted_attributes()
-        model.__dict__ = {name: value for name, value in vars(self).items() if not is_fitted[name]}
-        return model
-
-    def _freeze_parameters(self) -> None:
-        """Keep the parameters as those of the fit."""
-        # Not by get_params, which takes as long as the rest of a small fit's validation.
-        is_fitted = self._fitted_attributes()
-        self._fit_params = {
-            name: dict(value) if isinstance(value, dict) else value
-            for name, value in vars(self).items()
-            if not (name[0] == "_" or is_fitted[name] or name in self._prediction_parameters)
-        }
-
-    def _as_fitted(self) -> Self:
-        """The fitted model with the parameters of its fit, which may have changed since."""
-        check_is_fitted(self)
-        model = copy(self)
-        model.__dict__.update(getattr(self, "_fit_params", {}))
-        # What is computed from float32 vectors is computed in float64.
-        model._set_precision()
-        return model
-
     def _refuse_other_features(self, model: Self) -> None:
         """A warm start needs the columns of the last fit."""
         before, now = getattr(self, "feature_names_in_", None), getattr(model, "feature_names_in_", None)
@@ -314,29 +253,6 @@ class CertifiedModel(NamedArguments, PrecisionOfRows, RowsElsewhere, CallbackSup
             return
         if not np.array_equal(before, now):
             raise ValueError("warm_start=True needs the columns of the last fit; X has other feature names.")
-
-    def _refuse_not_finite(self, checked: frozenset[str] = frozenset()) -> frozenset[str]:
-        """Check all fitted attributes but those that were checked before; return the names of all."""
-        is_fitted = self._fitted_attributes()
-        names = frozenset([name for name in vars(self) if is_fitted[name] and name != "_fit_params"])
-        refuse_not_finite(self, names - checked)
-        return names
-
-    def _take_over(self, model: Self) -> None:
-        """Replace the attributes of the last fit by those of another model, in one assignment."""
-        is_fitted = self._fitted_attributes()
-        new = {name: value for name, value in vars(self).items() if not is_fitted[name]}
-        new |= {name: value for name, value in vars(model).items() if is_fitted[name]}
-        self.__dict__ = new
-
-    @classmethod
-    @cache
-    def _fitted_attributes(cls) -> "FittedAttributes":
-        return FittedAttributes(cls._private_attributes)
-
-    @classmethod
-    def _is_fitted_attribute(cls, name: str) -> bool:
-        return cls._fitted_attributes()[name]
 
     # What an estimator fills in.
 
@@ -510,20 +426,3 @@ class CertifiedModel(NamedArguments, PrecisionOfRows, RowsElsewhere, CallbackSup
                 print(f"[{name}] {self.status_}: {line}", flush=True)
         if advice is not None:
             warn_user(f"{name}: {advice}. The model is usable as it is. Proven: {proven}", LimitWarning)
-
-
-class FittedAttributes(dict[str, bool]):
-    """Whether attributes of these names are those of a fit: those with an underscore at the end, and private ones."""
-
-    def __init__(self, private: Iterable[str]) -> None:
-        super().__init__(dict.fromkeys((*private, "_fit_params", "_has_float32_rows"), True))
-
-    def __missing__(self, name: str) -> bool:
-        self[name] = name.endswith("_") and not name.endswith("__")
-        return self[name]
-
-
-@lru_cache(maxsize=1024)
-def _validate_plain(kind: Any, values: tuple[Any, ...], types: tuple[type, ...]) -> None:  # noqa: ARG001
-    parameters = dict(zip(kind._names_of_parameters(), values, strict=True))
-    validate_parameter_constraints(kind._parameter_constraints, parameters, caller_name=kind.__name__)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.data.block_source import BlockSource
-from maxmargin.data.partitions import is_collection
+from maxmargin.data.validation import is_collection
 from maxmargin.engine.dask import partitions_of
 from maxmargin.engine.executors import array_of_chunks
 

@@ -1,4 +1,4 @@
-"""Certificates of models that other programs fitted: scikit-learn's, or plain coefficients.
+"""Certificates of models that other programs fitted: those of scikit-learn, and linear ones of its interface.
 
 A model is translated into the problem that it solves, with its vectors; certificates are then measured as for the
 package's own models. Where a model keeps no duals, they are recovered from its hyperplane.
@@ -6,21 +6,16 @@ package's own models. Where a model keeps no duals, they are recovered from its 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import combinations
-from numbers import Real
 from typing import Any, NoReturn
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from maxmargin.certificates import (
     Certificate,
     PerClass,
     PerPair,
     PerTarget,
-    bracket_hard_margin,
-    measure_gap,
     measure_kernel_gap,
     measure_lasso_gap,
     measure_logistic_gap,
@@ -31,94 +26,35 @@ from maxmargin.certificates import (
     measure_sparse_gap,
     measure_sparse_multinomial_gap,
 )
-from maxmargin.certificates.recovered_duals import (
-    recovered_duals,
-    recovered_hull_weights,
-    recovered_multiclass_duals,
-)
+from maxmargin.certificates.recovered_duals import recovered_multiclass_duals
 from maxmargin.data import (
     ClassPairs,
     Dataset,
     LabelledPoints,
     Points,
     TargetColumns,
-    TargetPoints,
     as_dense,
-    validate_labels,
     validate_one_class,
     validate_targets,
     validate_training_data,
 )
+from maxmargin.estimators._coefficients import bracket_of_hyperplane, measure_svm
 from maxmargin.estimators._kernels import make_kernel
 from maxmargin.estimators._shared import plain, proof_or_per_class, refuse_other_rows
 from maxmargin.estimators.nu_svc import nu_pair_proofs
 from maxmargin.problems.crammer_singer import CrammerSingerProblem
 from maxmargin.problems.hard_margin import HardMarginProblem
 from maxmargin.problems.kernel_svm import KernelSVMProblem
-from maxmargin.problems.linear_svm import LOSSES, REGRESSION_LOSSES, LinearSVMProblem, SVMLoss, hinge, weights_of
+from maxmargin.problems.linear_svm import LOSSES, REGRESSION_LOSSES, hinge, weights_of
 from maxmargin.problems.logistic import LogisticProblem
-from maxmargin.problems.margins import validate_coefficients
 from maxmargin.problems.multinomial import MultinomialProblem
 from maxmargin.problems.nu_svm import NuPairProblems, Offsets, one_class
 from maxmargin.problems.sparse_linear import SparseLinearProblem
 from maxmargin.problems.sparse_multinomial import SparseMultinomialProblem
 from maxmargin.problems.squared_errors import LassoProblem, RidgeProblem, SquaredErrors
-from maxmargin.solvers.core import Monitor
-from maxmargin.solvers.linear import auto
-from maxmargin.solvers.linear.options import LinearOptions
 
-# Entries of the rows, zeros included, up to which duals are fitted by least squares; of more rows they are solved for,
-# to this relative gap.
-MOST_ENTRIES_TO_RECOVER, TOL_OF_DUALS = 1 << 22, 1e-6
 # Measure the certificate of one task, given its data and its number.
 MeasureTask = Callable[[Dataset, int], Certificate]
-
-
-@dataclass(frozen=True)
-class CoefficientsProblem:
-    """The problem that plain coefficients solve.
-
-    Attributes
-    ----------
-    loss : str or None
-        "hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive", "logistic" or "squared_error".
-        None for the largest margin.
-    C : float
-        Factor of the losses of a support vector machine or a logistic regression.
-    epsilon : float
-    intercept_penalty : float
-        The factor rho of b²/2 in the objective of a support vector machine.
-    lam : float
-        Factor of the penalty beside the sum of squared errors (l2), or half of it (l1).
-    penalty : {"l2", "l1"}
-    """
-
-    loss: str | None = None
-    C: float = 1.0
-    epsilon: float = 0.0
-    intercept_penalty: float = 0.0
-    lam: float = 0.0
-    penalty: str = "l2"
-
-    def __post_init__(self) -> None:
-        known = [*LOSSES, *REGRESSION_LOSSES, "logistic", "squared_error"]
-        if self.loss is not None and self.loss not in known:
-            raise ValueError(f"loss must be one of {', '.join(map(repr, known))}; it is {self.loss!r}.")
-        if self.penalty not in ("l2", "l1") or (self.penalty == "l1" and self.loss != "squared_error"):
-            raise ValueError(f"penalty must be 'l2', or 'l1' with loss='squared_error'; it is {self.penalty!r}.")
-        for name in ("C", "epsilon", "intercept_penalty", "lam"):
-            value: Any = getattr(self, name)
-            if not (isinstance(value, Real) and float(value) >= 0.0):
-                raise ValueError(f"{name} must be a number that is not negative; it is {value!r}.")
-        if self.C == 0.0 or (math.isinf(self.C) and self.loss != "logistic"):
-            raise ValueError(
-                "C must be positive, and finite but for loss='logistic'; leave loss out for the hard margin."
-            )
-
-    @property
-    def is_regression(self) -> bool:
-        """Whether y are values, not labels."""
-        return self.loss in REGRESSION_LOSSES or self.loss == "squared_error"
 
 
 def certify_foreign(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | PerClass:
@@ -135,59 +71,6 @@ def certify_foreign(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Ce
     raise TypeError(
         f"estimator must be a linear or kernel model, or (coef, intercept, dual); got {type(model).__name__}."
     )
-
-
-def certify_coefficients(
-    vectors: tuple[Any, ...], X: Any, y: Any, sample_weight: Any = None, problem: CoefficientsProblem | None = None
-) -> Certificate:
-    """Certify ``(coef, intercept)`` or ``(coef, intercept, dual)`` as a solution of ``problem``."""
-    if not 2 <= len(vectors) <= 3:
-        raise ValueError(
-            f"estimator must be (coef, intercept) or (coef, intercept, dual); it has {len(vectors)} entries."
-        )
-    problem = CoefficientsProblem() if problem is None else problem
-    if problem.is_regression:
-        data = validate_targets(_Coefficients(), X, y, sample_weight=sample_weight)
-        points, targets, weights = data.points, data.targets, data.weights
-    else:
-        labelled = validate_labels(validate_training_data(_Coefficients(), X, y, sample_weight=sample_weight))
-        if len(labelled.classes) > 2:
-            raise ValueError(f"y has {len(labelled.classes)} classes; (coef, intercept, dual) is about two.")
-        dataset = next(labelled.tasks())
-        points, targets, weights = dataset.points, dataset.signs, dataset.weights
-    has_intercept = vectors[1] is not None
-    w, b = validate_coefficients(vectors[0], vectors[1] if has_intercept else 0.0, points.n_columns)
-    beta = None if len(vectors) == 2 or vectors[2] is None else _checked_dual(vectors[2], points.n_rows)
-    if problem.loss is None:
-        return _bracket(HardMarginProblem(dataset, has_intercept), w, b, beta)
-    if problem.loss == "squared_error":
-        errors = SquaredErrors.of(TargetPoints(points, targets, weights), has_intercept)
-        if problem.penalty == "l1":
-            return measure_lasso_gap(LassoProblem(errors, problem.lam), w, b)
-        return measure_ridge_gap(RidgeProblem(errors, problem.lam), w, b)
-    if problem.loss == "logistic":
-        logistic = LogisticProblem(points, targets, weights_of(points, weights), problem.C, has_intercept)
-        return measure_logistic_gap(logistic, w, b)
-    arguments = (problem.C, problem.epsilon) if problem.is_regression else (problem.C,)
-    loss = {**LOSSES, **REGRESSION_LOSSES}[problem.loss](targets, weights_of(points, weights), *arguments)
-    return _measure_svm(points, loss, problem.intercept_penalty if has_intercept else math.inf, w, b, beta)
-
-
-class _Coefficients(BaseEstimator):
-    """A model without parameters, for the validation of data."""
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        return tags
-
-
-def _checked_dual(dual: Any, n_rows: int) -> np.ndarray:
-    beta = np.asarray(dual, dtype=np.float64)
-    if beta.size != n_rows or not np.isfinite(beta).all():
-        raise ValueError(f"dual has shape {np.shape(dual)}; give one finite y_i alpha_i for each of the {n_rows} rows.")
-    return beta.ravel()
 
 
 def _refuse(model: Any, why: str) -> NoReturn:
@@ -247,7 +130,7 @@ def _certify_linear_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Certi
             return measure_sparse_gap(
                 SparseLinearProblem.of(points, signs, of_task, name, C, fit_intercept=False), w, b
             )
-        return _measure_svm(points, LOSSES[name](signs, of_task, C), penalty, w, b)
+        return measure_svm(points, LOSSES[name](signs, of_task, C), penalty, w, b)
 
     return _per_task(labelled, measure)
 
@@ -265,25 +148,7 @@ def _certify_linear_svr(model: Any, X: Any, y: Any, sample_weight: Any) -> Certi
     weights = weights_of(data.points, data.weights)
     loss = REGRESSION_LOSSES[model.loss](data.targets, weights, float(model.C), float(model.epsilon))
     coef, intercept = _hyperplanes(model)
-    return _measure_svm(data.points, loss, _liblinear_intercept_penalty(model), coef[0], float(intercept[0]))
-
-
-def _measure_svm(
-    points: Points, loss: SVMLoss, penalty: float, w: np.ndarray, b: float, beta: np.ndarray | None = None
-) -> Certificate:
-    problem = LinearSVMProblem(points, loss, penalty)
-    return measure_gap(problem, w, b, _duals_near(problem, w, b) if beta is None else beta)
-
-
-def _duals_near(problem: LinearSVMProblem, w: np.ndarray, b: float) -> np.ndarray:
-    """Dual feasible beta for a hyperplane: recovered from it; of large data with piecewise linear losses, solved for.
-
-    There the duals on the margin would be fitted by a least squares problem that takes far longer than a fit.
-    """
-    points = problem.points
-    if problem.loss.curvature > 0.0 or points.n_rows * points.n_columns <= MOST_ENTRIES_TO_RECOVER:
-        return recovered_duals(problem, w, b)
-    return auto.solve(problem, LinearOptions(tol=TOL_OF_DUALS), Monitor()).beta
+    return measure_svm(data.points, loss, _liblinear_intercept_penalty(model), coef[0], float(intercept[0]))
 
 
 def _certify_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate | PerClass:
@@ -435,12 +300,10 @@ def _certify_hyperplanes(model: Any, X: Any, y: Any, sample_weight: Any) -> Cert
     has_intercept = bool(getattr(model, "fit_intercept", True))
     return _per_task(
         labelled,
-        lambda dataset, task: _bracket(HardMarginProblem(dataset, has_intercept), coef[task], float(intercept[task])),
+        lambda dataset, task: bracket_of_hyperplane(
+            HardMarginProblem(dataset, has_intercept), coef[task], float(intercept[task])
+        ),
     )
-
-
-def _bracket(problem: HardMarginProblem, w: np.ndarray, b: float, beta: np.ndarray | None = None) -> Certificate:
-    return bracket_hard_margin(problem, w, b, recovered_hull_weights(problem, w, b) if beta is None else beta)
 
 
 _CERTIFIERS: dict[str, Callable[[Any, Any, Any, Any], Certificate | PerClass]] = {

@@ -163,7 +163,7 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
     def coef_(self) -> Any:
         """w of the linear kernel, one row for each pair of classes."""
         check_is_fitted(self)
-        return self._coef_of(self._pair_coefficients().T)
+        return self._coef_of(self._task_coefficients().T)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Compute scores, in blocks of rows.
@@ -215,7 +215,7 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
         ndarray of shape (n,), or (n, n_pairs) for more than two classes, with zeros in pairs without the row's class
         """
         labelled = validate_training_data(self._as_fitted(), X, y, classes=self.classes_, reset=False)
-        scores = self._expansion(labelled.points, self._pair_coefficients()) + self.intercept_
+        scores = self._scores_of_points(labelled.points)
         if len(self.classes_) == 2:
             return np.maximum(0.0, 1.0 - np.where(labelled.codes == 1, 1.0, -1.0) * scores[:, 0])
         signs = np.zeros_like(scores)
@@ -224,7 +224,7 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
         return np.where(signs == 0.0, 0.0, np.maximum(0.0, 1.0 - signs * scores))
 
     def _pair_scores(self, X: Any) -> np.ndarray:
-        return self._expansion(validate_points(self._as_fitted(), X), self._pair_coefficients()) + self.intercept_
+        return self._scores_of_points(validate_points(self._as_fitted(), X))
 
     _scores_by_task = _pair_scores
 
@@ -253,8 +253,7 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
             votes[:, second] += ~is_first
         return order[votes[:, order].argmax(axis=1)]
 
-    def _pair_coefficients(self) -> np.ndarray:
-        """The coefficients of all support vectors in every pair, (n_support, n_pairs)."""
+    def _task_coefficients(self) -> np.ndarray:
         n_classes = len(self.classes_)
         self._refuse_altered()
         if n_classes == 2:

@@ -12,15 +12,8 @@ import scipy.sparse as sp
 from maxmargin.data import Points, TargetPoints, Tasks, as_configured, as_dense, validate_points
 from maxmargin.data.points import only_columns
 from maxmargin.data.scikit_learn import Interval, check_is_fitted
-from maxmargin.estimators._base import SECONDS_PER_KERNEL_TASK, Attempt
-from maxmargin.estimators._kernels import (
-    KERNEL_CONSTRAINTS,
-    KernelModel,
-    kernel_scores,
-    make_kernel,
-    refuse_bad_gram,
-    seconds_per_entry,
-)
+from maxmargin.estimators._base import Attempt
+from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, KernelModel
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._progress import FitLimits
 from maxmargin.estimators._regularized import RegularizedModel
@@ -179,17 +172,7 @@ class KernelSVM(KernelModel, RegularizedModel):
         check_is_fitted(self)
         return certificates_of(self.certificate_, self.intercept_.size)
 
-    def _prepare(self, data: Any) -> None:
-        super()._prepare(data)
-        refuse_bad_gram(self, data.points)
-        self._kernel = make_kernel(self, data.points)
-
     _if_not_measurable: ClassVar[str] = " The dual coefficients or intercepts are not finite without that."
-
-    def _certificate_seconds(self, tasks: Tasks) -> tuple[float, float]:
-        return SECONDS_PER_KERNEL_TASK * tasks.n_tasks, seconds_per_entry(
-            self._kernel, tasks.points.narrow, self._n_threads()
-        )
 
     def _most_steps(self) -> int | None:
         # Steps on pairs are counted, and callbacks are called after blocks of them.
@@ -259,11 +242,6 @@ class KernelSVM(KernelModel, RegularizedModel):
         vectors = points.matrix[support]
         return as_configured(vectors) if sp.issparse(vectors) else vectors
 
-    def _expansion(self, points: Points, coefficients: np.ndarray) -> np.ndarray:
-        """Kernel expansions over the support vectors with coefficients (s, k), without intercept."""
-        support = self.support_ if self._kernel is None else self.support_vectors_
-        return kernel_scores(self._kernel, points, support, coefficients, self._n_threads())
-
     def _coef_of(self, coefficients: np.ndarray) -> Any:
         """w of every task, for the linear kernel."""
         if not isinstance(self._kernel, Linear):
@@ -312,7 +290,10 @@ class SingleExpansion(KernelSVM):
 
     def _scores(self, X: Any) -> np.ndarray:
         """f(x) of the rows of X, in blocks."""
-        return self._expansion(validate_points(self._as_fitted(), X), self._duals.T)[:, 0] + self.intercept_[0]
+        return self._scores_of_points(validate_points(self._as_fitted(), X))[:, 0]
+
+    def _task_coefficients(self) -> np.ndarray:
+        return self._duals.T
 
     def _set_attributes(self, tasks: Any, results: Sequence[Result[Any]]) -> None:
         super()._set_attributes(tasks, results)
@@ -335,6 +316,23 @@ class SingleExpansion(KernelSVM):
         beta = np.zeros(n_rows)
         beta[self.support_] = self._duals[0]
         return beta
+
+
+class KernelRegressor(SingleExpansion):
+    """Kernel regressions: the expansion is the prediction."""
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Compute f(x), in blocks of rows.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows, of shape (n, n_train)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return self._scores(X)
 
 
 def nu_goal(tol: float, problem: Any | None) -> Goal:

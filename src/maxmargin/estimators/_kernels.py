@@ -1,18 +1,19 @@
 """What all estimators with a kernel share: the parameters of the kernel, and its expansions."""
 
 import time
+from abc import abstractmethod
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from maxmargin.data import Points, as_dense
+from maxmargin.data import Points, Tasks, as_dense
 from maxmargin.data.objects import are_objects
 from maxmargin.data.scikit_learn import Interval, StrOptions
-from maxmargin.estimators._base import CertifiedModel
+from maxmargin.estimators._base import SECONDS_PER_KERNEL_TASK, CertifiedModel
 from maxmargin.loops.exponential import exponentiate
 from maxmargin.problems.kernel_expansion import expansion_scores
-from maxmargin.problems.kernels import Kernel, UserFunction, kernel_by_name
+from maxmargin.problems.kernels import Kernel, UserFunction, built_in, kernel_by_name
 from maxmargin.problems.semidefinite import is_symmetric
 
 KERNEL_CONSTRAINTS: dict = {
@@ -48,7 +49,42 @@ class KernelModel(CertifiedModel):
     """
 
     kernel: Any
+    support_: np.ndarray
+    support_vectors_: Any
+    intercept_: np.ndarray
+    _kernel: Kernel | None
     _objects: Any
+
+    def _prepare(self, data: Any) -> None:
+        super()._prepare(data)
+        refuse_bad_gram(self, data.points)
+        self._kernel = make_kernel(self, data.points)
+
+    def _points_of_kernel(self, points: Points) -> Points:
+        """The points as the kernel takes them: a user's function gets the matrix as it is."""
+        return points.narrow if built_in(self._kernel) else points
+
+    @abstractmethod
+    def _task_coefficients(self) -> np.ndarray:
+        """The coefficients of the support vectors in every task, (n_support, n_tasks)."""
+
+    def _scores_of_points(self, points: Points) -> np.ndarray:
+        """f(x) of every task, (n, n_tasks), for predictions, by compiled exponentials; certificates use NumPy's."""
+        support = self.support_ if self._kernel is None else self.support_vectors_
+        scores = expansion_scores(
+            self._kernel,
+            points.matrix,
+            support,
+            self._task_coefficients(),
+            n_threads=self._n_threads(),
+            exponentiate=exponentiate,
+        )
+        found: np.ndarray = scores + self.intercept_
+        return found
+
+    def _certificate_seconds(self, tasks: Tasks) -> tuple[float, float]:
+        per_entry = seconds_per_entry(self._kernel, tasks.points.narrow, self._n_threads())
+        return SECONDS_PER_KERNEL_TASK * tasks.n_tasks, per_entry
 
     def _matrix_of_objects(self, X: Any, *, reset: bool) -> Any:
         """X, or of objects the kernel matrix with those of the fit, which ``reset`` keeps."""
@@ -111,15 +147,3 @@ def variance_of(points: Points) -> float:
     size = points.n_rows * points.n_columns
     mean = float(points.narrow.matrix.sum(dtype=np.float64)) / size
     return max(0.0, float(points.squared_norms.sum()) / size - mean**2)
-
-
-def kernel_scores(
-    kernel: Kernel | None, points: Points, support: Any, coefficients: np.ndarray, n_threads: int | None = None
-) -> np.ndarray:
-    """Kernel expansions at all points, without intercept, for predictions.
-
-    The exponentials are compiled; certificates use NumPy's. Parameters and result are as for :func:`expansion_scores`.
-    """
-    return expansion_scores(
-        kernel, points.matrix, support, coefficients, n_threads=n_threads, exponentiate=exponentiate
-    )

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import field
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -12,14 +13,15 @@ from maxmargin.certificates import (
     Certificate,
     PerClass,
     SVMGap,
+    groups_of_tasks,
     measure_gaps,
     measure_partitioned_gap,
-    measured_at_once,
 )
 from maxmargin.data import TargetPoints, Tasks
 from maxmargin.data.block_source import is_block_source
 from maxmargin.data.partitions import PartitionedData, PartitionedTask
 from maxmargin.data.scikit_learn import Interval, StrOptions
+from maxmargin.engine import Threads
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._predictors import distributed_vectors
 from maxmargin.estimators._regularized import RegularizedModel
@@ -188,11 +190,17 @@ class LinearSVM(RegularizedModel):
         return model
 
     def _certify(self, tasks: Any, problems: Sequence[Any]) -> Certificate | PerClass:
-        if not (isinstance(problems[0], LinearSVMProblem) and measured_at_once(tasks.points, tasks.n_tasks)):
+        groups = groups_of_tasks(tasks.points, tasks.n_tasks) if isinstance(problems[0], LinearSVMProblem) else []
+        if not groups:
             return super()._certify(tasks, problems)
         refuse_other_rows(tasks.points.n_rows, self.dual_coef_.shape[1])
-        coef = self.coef_.reshape(tasks.n_tasks, -1)
-        proofs = measure_gaps(problems, coef, self.intercept_, np.asarray(self.dual_coef_))
+        coef, duals = self.coef_.reshape(tasks.n_tasks, -1), np.asarray(self.dual_coef_)
+        jobs = [
+            partial(measure_gaps, problems[group], coef[group], self.intercept_[group], duals[group])
+            for group in groups
+        ]
+        with Threads(self._at_once(tasks)) as threads:
+            proofs = [proof for of_group in threads.run(jobs, alike=False) for proof in of_group]
         return proof_or_per_class(getattr(tasks, "classes", ()), proofs)
 
     def _at_once(self, tasks: Tasks) -> int:

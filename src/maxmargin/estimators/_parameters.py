@@ -3,11 +3,13 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import wraps
+from functools import cache, lru_cache, wraps
 from inspect import Parameter, signature
 from typing import Any, Self, TypeVar, dataclass_transform
 
-from maxmargin.data.scikit_learn import validate_parameter_constraints
+import numpy as np
+
+from maxmargin.data.scikit_learn import BaseEstimator, validate_parameter_constraints
 
 EstimatorT = TypeVar("EstimatorT", bound=type)
 
@@ -43,6 +45,8 @@ OTHER_NAMES = {
     "weight": ("sample_weight", "class_weight"),
     "weights": ("sample_weight", "class_weight"),
 }
+# Parameters of these types are compared by value: what was found valid once need not be checked again.
+PLAIN_TYPES = frozenset((bool, int, float, str, type(None), np.float64, np.int64))
 # The likeliest parameters that a value without a name was meant for.
 _FIRST = ("nu", "alpha", "C", "gamma", "penalty", "kernel", "loss")
 
@@ -103,8 +107,8 @@ def _may_be(model: Any, name: str, value: Any) -> bool:
     return True
 
 
-class NamedArguments:
-    """Errors of ``set_params`` and ``fit`` that say what to write, and name the estimator."""
+class NamedArguments(BaseEstimator):
+    """Parameters by name: errors of ``set_params`` and ``fit`` say what to write, and name the estimator."""
 
     fit: Any
 
@@ -127,15 +131,42 @@ class NamedArguments:
         self
         """
         try:
-            model: Self = super().set_params(**parameters)  # type: ignore[misc]
+            model: Self = super().set_params(**parameters)
         except ValueError as error:
-            names = self._get_param_names()  # type: ignore[attr-defined]
+            names = self._get_param_names()
             unknown = next((name for name in parameters if name.partition("__")[0] not in names), None)
             near = None if unknown is None else nearest(unknown, names)
             if near is None:
                 raise
             raise ValueError(f"{error} Did you mean {near!r}?") from None
         return model
+
+    # scikit-learn inspects and checks the parameters anew at every fit: that takes as long as a small fit.
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return list(cls._names_of_parameters())
+
+    @classmethod
+    @cache
+    def _names_of_parameters(cls) -> tuple[str, ...]:
+        return tuple(super()._get_param_names())
+
+    def _validate_params(self) -> None:
+        values = tuple([getattr(self, name) for name in self._names_of_parameters()])
+        types = tuple(map(type, values))
+        if PLAIN_TYPES.issuperset(types):
+            kind: Any = type(self)
+            # With their types, since 1, 1.0 and True are equal.
+            _validate_plain(kind, values, types)
+        else:
+            super()._validate_params()
+
+
+@lru_cache(maxsize=1024)
+def _validate_plain(kind: Any, values: tuple[Any, ...], types: tuple[type, ...]) -> None:  # noqa: ARG001
+    parameters = dict(zip(kind._names_of_parameters(), values, strict=True))
+    validate_parameter_constraints(kind._parameter_constraints, parameters, caller_name=kind.__name__)
 
 
 def with_known_arguments(fit: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from maxmargin.certificates import UpdateRule
 from maxmargin.data import LabelledPoints, validate_classes, validate_training_data
 from maxmargin.data.blas import one_blas_thread
+from maxmargin.data.scikit_learn import check_random_state
 from maxmargin.estimators._predictors import CertifiedClassifier
 from maxmargin.estimators._shared import one_or_all
 from maxmargin.problems import PerceptronProblem
@@ -126,3 +127,30 @@ def start_array(name: str, given: Any, shape: tuple[int, ...], default: np.ndarr
     if not np.isfinite(array).all():
         raise ValueError(f"{name} has entries that are not finite.")
     return array.reshape(shape)
+
+
+def n_to_hold_out(n_rows: int, share: float) -> int:
+    """How many of the rows are held out."""
+    return math.ceil(share * n_rows)
+
+
+def rows_to_hold_out(labelled: Any, share: float, random_state: Any) -> np.ndarray:
+    """Choose rows to measure progress by; each class keeps rows to train on, and has held-out ones where it can."""
+    counted = np.arange(labelled.codes.size)
+    if labelled.weights is not None:
+        counted = np.flatnonzero(labelled.weights)
+    codes = labelled.codes[counted]
+    classes, counts = np.unique(codes, return_counts=True)
+    n_held_out = n_to_hold_out(codes.size, share)
+    if n_held_out >= codes.size:
+        raise ValueError(f"validation_fraction={share} leaves no row to train on: lower it.")
+    stratified = counts.min() > 1 and classes.size <= n_held_out <= codes.size - classes.size
+    # Imported here, since it takes half a second and few fits need it.
+    from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+
+    splitter = StratifiedShuffleSplit if stratified else ShuffleSplit
+    split = splitter(test_size=share, random_state=check_random_state(random_state))
+    kept, held_out = next(split.split(np.zeros((codes.size, 1)), codes))
+    if np.unique(codes[kept]).size < classes.size:
+        raise ValueError("validation_fraction leaves a class without a row to train on: lower it.")
+    return counted[held_out]

@@ -1,11 +1,12 @@
 """The precision of fitted vectors: float32 where X is, as scikit-learn's, with certificates of the rounded vectors."""
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from maxmargin.data import Points, Tasks, as_dense
+from maxmargin.estimators._fitted_attributes import FittedModel
 from maxmargin.estimators._progress import FitLimits
 from maxmargin.solvers.core import Status
 
@@ -15,7 +16,7 @@ MUCH_SMALLER = 0.5
 NEGLIGIBLE_GAP = float(np.finfo(np.float32).eps)
 
 
-class PrecisionOfRows:
+class PrecisionOfRows(FittedModel):
     """Attributes that are float32 where X is.
 
     Three sets of coefficients are candidates: both rounded; the coefficients rounded and the intercept in float64,
@@ -28,6 +29,12 @@ class PrecisionOfRows:
     _may_move_intercept: ClassVar[bool] = False
 
     _certify_in_time: Callable[..., None]
+
+    def _as_fitted(self) -> Self:
+        model = super()._as_fitted()
+        # What is computed from float32 vectors is computed in float64.
+        model._set_precision()
+        return model
 
     def _round_to_rows(self, points: Any) -> dict[str, Any]:
         """Round attributes to float32 where X is in float32, and return the exact ones; all stay arrays of float64.

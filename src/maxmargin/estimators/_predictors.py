@@ -19,13 +19,8 @@ from maxmargin.data import (
     validate_training_data,
 )
 from maxmargin.data.block_source import is_block_source
-from maxmargin.data.partitions import is_collection
-from maxmargin.data.scikit_learn import (
-    ClassifierMixin,
-    RegressorMixin,
-    available_if,
-    check_is_fitted,
-)
+from maxmargin.data.scikit_learn import ClassifierMixin, RegressorMixin, available_if, check_is_fitted
+from maxmargin.data.validation import is_collection
 from maxmargin.estimators._base import CertifiedModel
 from maxmargin.estimators._precision import linear_scores
 from maxmargin.estimators._rows_elsewhere import lies_elsewhere

@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from maxmargin.data.block_source import is_block_source
-from maxmargin.data.partitions import PartitionedData, is_collection
+from maxmargin.data.partitions import PartitionedData
 from maxmargin.data.scikit_learn import ClassifierMixin, check_is_fitted
+from maxmargin.data.validation import is_collection
 
 
 class RowsElsewhere:

@@ -92,7 +92,8 @@ def certify(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, **
 
 def _certify_other(model: Any, X: Any, y: Any, sample_weight: Any, problem: dict[str, Any]) -> Certificate | PerClass:
     # Imported here: it loads scipy.optimize, which fits and the command do without.
-    from maxmargin.estimators._foreign import CoefficientsProblem, certify_coefficients, certify_foreign
+    from maxmargin.estimators._coefficients import CoefficientsProblem, certify_coefficients
+    from maxmargin.estimators._foreign import certify_foreign
 
     if isinstance(model, tuple):
         return certify_coefficients(model, X, y, sample_weight, CoefficientsProblem(**problem))
@@ -137,7 +138,7 @@ def _kkt_classes(model: Any, X: Any, y: Any, sample_weight: Any) -> np.ndarray:
     if math.isinf(model.C):
         return np.where(beta != 0.0, KKTClass.ON_MARGIN, KKTClass.OUTSIDE).astype(np.int8)
     if is_kernel:
-        scores = model._expansion(tasks.points, model._duals.T)[:, 0] + model.intercept_[0]
+        scores = model._scores_of_points(tasks.points)[:, 0]
         return kkt_classes(problems[0].losses, scores, beta)
     scores = tasks.points.scores(np.ravel(model.coef_)) + np.ravel(model.intercept_)[0]
     return kkt_classes(problems[0], scores, beta)

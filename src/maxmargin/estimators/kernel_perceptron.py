@@ -16,22 +16,13 @@ from maxmargin.certificates.geometry import feature_space_scores, kernel_geometr
 from maxmargin.data import Dataset, LabelledPoints, Points, Tasks, validate_points
 from maxmargin.data.objects import are_objects
 from maxmargin.data.scikit_learn import Interval, _fit_context, available_if
-from maxmargin.estimators._base import SECONDS_PER_KERNEL_TASK
-from maxmargin.estimators._kernels import (
-    KERNEL_CONSTRAINTS,
-    KernelModel,
-    kernel_scores,
-    make_kernel,
-    refuse_bad_gram,
-    seconds_per_entry,
-)
+from maxmargin.estimators._kernels import KERNEL_CONSTRAINTS, KernelModel
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._perceptrons import STALLED_ADVICE, OnlineClassifier, set_passes
 from maxmargin.estimators._regularized import all_cores_unless
 from maxmargin.estimators._shared import one_or_all, proof_or_per_class, refuse_other_rows
 from maxmargin.estimators._solvers import Solve, SolverTable
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
-from maxmargin.problems.kernels import built_in
 from maxmargin.reconciliation import Goal
 from maxmargin.solvers.perceptron.kernel import KernelOptions, kernel_columns
 from maxmargin.solvers.perceptron.result import PerceptronResult, Start
@@ -213,7 +204,7 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
         -------
         ndarray of shape (n,), or (n, n_classes) for more than two classes
         """
-        scores = self._expansion(validate_points(self._as_fitted(), X))
+        scores = self._scores_of_points(validate_points(self._as_fitted(), X))
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def _attributes_so_far(self, labelled: LabelledPoints, results: Sequence[Any]) -> dict[str, Any]:
@@ -230,14 +221,12 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
         return {"intercept_": intercept, **{name: getattr(so_far, name) for name in names}}
 
     def _prepare(self, data: LabelledPoints) -> None:
-        refuse_bad_gram(self, data.points)
-        self._kernel = make_kernel(self, data.points)
+        super()._prepare(data)
         self._n_seen = 0
         self._one_run = True
 
     def _problem(self, data: Dataset) -> KernelPerceptronProblem:
-        if built_in(self._kernel):
-            data = replace(data, points=data.points.narrow)
+        data = replace(data, points=self._points_of_kernel(data.points))
         return KernelPerceptronProblem(data, self._kernel, self.fit_intercept, self.eta0)
 
     @contextmanager
@@ -264,7 +253,7 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
             return [None] * labelled.n_tasks
         # The updates since a fit are not those of one run.
         self._one_run = self._one_run and not hasattr(self, "status_")
-        return [Start(scores=scores) for scores in self._expansion(labelled.points).T]
+        return [Start(scores=scores) for scores in self._scores_of_points(labelled.points).T]
 
     def _add_results(self, labelled: LabelledPoints, results: Sequence[PerceptronResult]) -> None:
         self._set_attributes(labelled, results)
@@ -294,10 +283,8 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
     def _n_threads(self) -> int:
         return all_cores_unless(self.n_jobs)
 
-    def _expansion(self, points: Points) -> np.ndarray:
-        support = self.support_ if self._kernel is None else self.support_vectors_
-        scores = kernel_scores(self._kernel, points, support, self.dual_coef_.T, self._n_threads())
-        return scores + self.intercept_
+    def _task_coefficients(self) -> np.ndarray:
+        return self.dual_coef_.T
 
     def _certify(self, tasks: Any, problems: Sequence[Any]) -> Certificate | PerClass:
         if not self._one_run:
@@ -317,11 +304,6 @@ class KernelPerceptron(KernelModel, OnlineClassifier):
             )
             proofs.append(bound_mistakes(geometry, rule, int(updates[task])))
         return proof_or_per_class(tasks.classes, proofs)
-
-    def _certificate_seconds(self, tasks: Tasks) -> tuple[float, float]:
-        return SECONDS_PER_KERNEL_TASK * tasks.n_tasks, seconds_per_entry(
-            self._kernel, tasks.points.narrow, self._n_threads()
-        )
 
     def _goal(self, k: int, problem: Any | None = None) -> Goal:  # noqa: ARG002
         return Goal(None)

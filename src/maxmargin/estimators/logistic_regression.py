@@ -19,10 +19,10 @@ from maxmargin.certificates import (
 from maxmargin.data import JointClasses, LabelledPoints, Tasks, as_dense, in_namespace_of_rows
 from maxmargin.data.partitions import PartitionedData, PartitionedTask
 from maxmargin.data.scikit_learn import Interval, StrOptions, check_is_fitted
-from maxmargin.data.user_warnings import warn_user
+from maxmargin.estimators._logistic_penalty import SAME_PROBLEM, LogisticPenalty
 from maxmargin.estimators._parameters import estimator
 from maxmargin.estimators._predictors import LinearClassifier, distributed_vectors
-from maxmargin.estimators._regularized import InterceptColumn, RegularizedModel
+from maxmargin.estimators._regularized import RegularizedModel
 from maxmargin.estimators._rows_elsewhere import kind_of_rows, lies_elsewhere
 from maxmargin.estimators._shared import one_or_all, proof_or_per_class
 from maxmargin.estimators._solvers import SolverTable
@@ -35,16 +35,9 @@ from maxmargin.problems.sparse_multinomial import SparseMultinomialProblem
 from maxmargin.solvers.core import Result
 from maxmargin.solvers.regression.logistic_gradient import GradientOptions
 
-# scikit-learn's solvers of the problem without a penalty on the intercept.
-SAME_PROBLEM = ("lbfgs", "newton-cg", "newton-cholesky", "sag", "saga")
-IDLE_SCALING = (
-    "intercept_scaling has no effect on an intercept that is not penalised: set penalize_intercept=True and a finite "
-    "C, or leave it at 1."
-)
-
 
 @estimator
-class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
+class LogisticRegression(LogisticPenalty, LinearClassifier, RegularizedModel):
     r"""Logistic regression, the soft version of the perceptron, solved to a certified duality gap.
 
     .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + C \sum_i \log(1 + e^{-y_i (w \cdot x_i + b)})
@@ -318,79 +311,6 @@ class LogisticRegression(InterceptColumn, LinearClassifier, RegularizedModel):
             return -np.logaddexp(0.0, np.column_stack([scores, -scores]))
         logarithms = scores if self._is_joint() else -np.logaddexp(0.0, -scores)
         return logarithms - np.logaddexp.reduce(logarithms, axis=1, keepdims=True)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.penalty == "elasticnet" and self.l1_ratio is None:
-            raise ValueError("l1_ratio must be specified when penalty is elasticnet.")
-        if self._l1_ratio > 0.0:
-            for name, refused in (("dual", True), ("solver", "newton"), ("solver", "gradient")):
-                if getattr(self, name) == refused:
-                    raise ValueError(
-                        f"{name}={refused!r} is not available with a 1-norm in the penalty: leave it out, or set "
-                        "l1_ratio=0."
-                    )
-        if self.step_size is not None and self.solver != "gradient":
-            raise ValueError("step_size is the size of gradient steps: set solver='gradient', or leave it out.")
-        if self._has_idle_scaling and self.solver not in SAME_PROBLEM:
-            raise ValueError(IDLE_SCALING)
-        if self.penalize_intercept and not self.fit_intercept:
-            raise ValueError("penalize_intercept=True needs fit_intercept=True.")
-        if self.solver == "liblinear" and math.isinf(self._inverse_strength):
-            raise ValueError(
-                "C=np.inf as well as penalty=None is not supported for the liblinear solver: leave solver out."
-            )
-
-    @property
-    def _has_idle_scaling(self) -> bool:
-        return self.intercept_scaling != 1.0 and not self._has_intercept_column
-
-    def _warn_of_parameters(self) -> None:
-        """Warn of ``penalty`` where scikit-learn does: it is deprecated there, and ``l1_ratio`` may contradict it."""
-        super()._warn_of_parameters()
-        if self._has_idle_scaling:
-            # In scikit-learn it is the scale of LIBLINEAR's intercept alone: the model is the one that is meant.
-            warn_user(IDLE_SCALING, UserWarning)
-        penalty, l1_ratio = self.penalty, self.l1_ratio
-        if penalty == "deprecated":
-            if l1_ratio is None:
-                warn_user(
-                    "'l1_ratio=None' was deprecated in version 1.8 of scikit-learn: write l1_ratio=0.0.", FutureWarning
-                )
-            return
-        warn_user(
-            "'penalty' was deprecated in version 1.8 of scikit-learn: leave it out, and write l1_ratio=0 for "
-            "penalty='l2', l1_ratio=1 for penalty='l1', l1_ratio between 0 and 1 for penalty='elasticnet', C=np.inf "
-            "for penalty=None.",
-            FutureWarning,
-        )
-        if penalty == "elasticnet":
-            return
-        if l1_ratio is not None and 0.0 < l1_ratio < 1.0:
-            warn_user(
-                f"l1_ratio parameter is only used when penalty is 'elasticnet'. Got (penalty={penalty})", UserWarning
-            )
-        if (penalty == "l2" and l1_ratio != 0.0) or (penalty == "l1" and l1_ratio != 1.0):
-            warn_user(
-                f"Inconsistent values: penalty={penalty} with l1_ratio={l1_ratio}. penalty is deprecated, and counts; "
-                "use l1_ratio only.",
-                UserWarning,
-            )
-        if penalty is None and self.C != 1.0:
-            warn_user("Setting penalty=None will ignore the C and l1_ratio parameters", UserWarning)
-
-    @property
-    def _inverse_strength(self) -> float:
-        return math.inf if self.penalty is None else float(self.C)
-
-    @property
-    def _l1_ratio(self) -> float:
-        """The share of the 1-norm in the penalty: ``l1_ratio``, unless the deprecated ``penalty`` says otherwise."""
-        if math.isinf(self._inverse_strength):
-            return 0.0
-        if self.penalty in ("deprecated", "elasticnet"):
-            return float(self.l1_ratio or 0.0)
-        return 1.0 if self.penalty == "l1" else 0.0
 
     def _check_collections(self, X: Any) -> None:
         super()._check_collections(X)

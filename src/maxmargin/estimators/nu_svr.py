@@ -14,13 +14,12 @@ from maxmargin.estimators._kernel_svm import (
     C_CONSTRAINTS,
     EXPANSION_ATTRIBUTES,
     KERNEL_PARAMETERS,
+    KernelRegressor,
     KernelSVM,
-    SingleExpansion,
 )
 from maxmargin.estimators._parameters import estimator, with_blocks
 from maxmargin.estimators._predictors import CertifiedRegressor
 from maxmargin.estimators._solvers import SolverTable
-from maxmargin.problems.kernels import built_in
 from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.nu_svm import NuSVMProblem, Offsets, nu_regression
 from maxmargin.solvers.core import Result
@@ -28,7 +27,7 @@ from maxmargin.solvers.core import Result
 
 @with_blocks(kernel_parameters=KERNEL_PARAMETERS, expansion_attributes=EXPANSION_ATTRIBUTES)
 @estimator
-class NuSVR(SingleExpansion, CertifiedRegressor):
+class NuSVR(KernelRegressor, CertifiedRegressor):
     r"""Kernel support vector regression that finds epsilon from a share nu of larger residuals, with a proven gap.
 
     .. math:: \min_{w, b, \epsilon \ge 0} \tfrac12 \lVert w \rVert^2
@@ -89,26 +88,12 @@ class NuSVR(SingleExpansion, CertifiedRegressor):
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
     }
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Compute f(x), in blocks of rows.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows, of shape (n, n_train)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        return self._scores(X)
-
     def _check_parameters(self) -> None:
         self._refuse_extreme("C")
         super()._check_parameters()
 
     def _problem(self, data: TargetPoints) -> NuSVMProblem:
-        points, weights = data.points, weights_of(data.points, data.weights)
-        points = points.narrow if built_in(self._kernel) else points
+        points, weights = self._points_of_kernel(data.points), weights_of(data.points, data.weights)
         return nu_regression(
             points, self._kernel, data.targets, weights, float(self.C), float(self.nu), self._n_threads()
         )

@@ -18,7 +18,6 @@ from maxmargin.estimators._kernel_svm import (
 )
 from maxmargin.estimators._parameters import estimator, with_blocks
 from maxmargin.estimators._solvers import SolverTable
-from maxmargin.problems.kernels import built_in
 from maxmargin.problems.linear_svm import weights_of
 from maxmargin.problems.nu_svm import NuSVMProblem, Offsets, one_class
 from maxmargin.reconciliation import Goal
@@ -161,8 +160,7 @@ class OneClassSVM(OutlierMixin, SingleExpansion):
         return validate_one_class(self, X, sample_weight=without_negative(sample_weight), reset=False)
 
     def _problem(self, data: TargetPoints) -> NuSVMProblem:
-        points, weights = data.points, weights_of(data.points, data.weights)
-        points = points.narrow if built_in(self._kernel) else points
+        points, weights = self._points_of_kernel(data.points), weights_of(data.points, data.weights)
         return one_class(points, self._kernel, weights, float(self.nu), self._n_threads())
 
     def _name_of_solver(self, problem: NuSVMProblem) -> str:

@@ -1,6 +1,5 @@
 """The perceptron as a scikit-learn classifier."""
 
-import math
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -25,6 +24,8 @@ from maxmargin.estimators._parameters import estimator, with_known_arguments
 from maxmargin.estimators._perceptrons import (
     STALLED_ADVICE,
     OnlineClassifier,
+    n_to_hold_out,
+    rows_to_hold_out,
     set_linear_model,
     start_array,
     update_rule,
@@ -368,7 +369,7 @@ class Perceptron(LinearClassifier, OnlineClassifier):
             max_iter=self.max_iter,
             n_iter_no_change=self.n_iter_no_change,
             shuffle=self.shuffle,
-            held_out=self._held_out(tasks) if self.early_stopping else None,
+            held_out=self._held_out(tasks),
             average_since=self._average_since(),
             record_criterion=self.record_criterion,
             **self._seed_and_threads(tasks),
@@ -382,30 +383,10 @@ class Perceptron(LinearClassifier, OnlineClassifier):
             return 0 if self.average else None
         return int(self.average) or None
 
-    def _held_out(self, labelled: Any) -> np.ndarray:
-        counted = np.arange(labelled.codes.size)
-        if labelled.weights is not None:
-            counted = np.flatnonzero(labelled.weights)
-        codes = labelled.codes[counted]
-        classes, counts = np.unique(codes, return_counts=True)
-        n_held_out = self._n_to_hold_out(codes.size)
-        if n_held_out >= codes.size:
-            raise ValueError(f"validation_fraction={self.validation_fraction} leaves no row to train on: lower it.")
-        stratified = counts.min() > 1 and classes.size <= n_held_out <= codes.size - classes.size
-        # Imported here, since it takes half a second and few fits need it.
-        from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
-
-        splitter = StratifiedShuffleSplit if stratified else ShuffleSplit
-        split = splitter(
-            test_size=self.validation_fraction, random_state=scikit_learn.check_random_state(self.random_state)
-        )
-        kept, held_out = next(split.split(np.zeros((codes.size, 1)), codes))
-        if np.unique(codes[kept]).size < classes.size:
-            raise ValueError("validation_fraction leaves a class without a row to train on: lower it.")
-        return counted[held_out]
-
-    def _n_to_hold_out(self, n_rows: int) -> int:
-        return math.ceil(self.validation_fraction * n_rows)
+    def _held_out(self, labelled: Any) -> np.ndarray | None:
+        if not self.early_stopping:
+            return None
+        return rows_to_hold_out(labelled, self.validation_fraction, self.random_state)
 
     def _starts(self, tasks: Any, coef_init: Any = None, intercept_init: Any = None) -> list[Start]:
         n_tasks = tasks.n_tasks
@@ -440,7 +421,7 @@ class Perceptron(LinearClassifier, OnlineClassifier):
         self._set_starts(tasks, [result.start for result in results])
         self._ends = [result.end for result in results]
         counted = tasks.codes.size if tasks.weights is None else np.count_nonzero(tasks.weights)
-        self._n_held_out = self._n_to_hold_out(int(counted)) if self.early_stopping else 0
+        self._n_held_out = n_to_hold_out(int(counted), self.validation_fraction) if self.early_stopping else 0
         self.hull_weights_ = None
         if any(result.witness is not None for result in results):
             zero = np.zeros(tasks.points.n_rows)

@@ -143,7 +143,7 @@ class SVC(KernelClassifier):
     @property
     def margin_(self) -> Any:
         """1/||w|| in feature space, from the certificate's dual value sum_i alpha_i - ||w||²/2."""
-        totals = np.abs(self._pair_coefficients()).sum(axis=0) if hasattr(self, "classes_") else []
+        totals = np.abs(self._task_coefficients()).sum(axis=0) if hasattr(self, "classes_") else []
         margins = [_margin_of(proof, total) for proof, total in zip(self._task_certificates(), totals, strict=True)]
         return one_or_array(margins)
 

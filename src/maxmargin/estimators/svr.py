@@ -19,14 +19,13 @@ from maxmargin.estimators._kernel_svm import (
     KERNEL_PARAMETERS,
     SHARE_OF_TOL,
     SHARE_OF_VIOLATION,
+    KernelRegressor,
     KernelSVM,
-    SingleExpansion,
 )
 from maxmargin.estimators._parameters import estimator, with_blocks
 from maxmargin.estimators._regularized import EpsilonInsensitiveRegressor
 from maxmargin.estimators._solvers import SolverTable
 from maxmargin.problems.kernel_svm import KernelSVMProblem
-from maxmargin.problems.kernels import built_in
 from maxmargin.problems.linear_svm import epsilon_insensitive, weights_of
 from maxmargin.solvers.core import Result, Status
 from maxmargin.solvers.kernel import hard_regression
@@ -38,7 +37,7 @@ SHARE_FOR_ROUNDING = 0.1
 
 @with_blocks(kernel_parameters=KERNEL_PARAMETERS, expansion_attributes=EXPANSION_ATTRIBUTES)
 @estimator
-class SVR(SingleExpansion, EpsilonInsensitiveRegressor):
+class SVR(KernelRegressor, EpsilonInsensitiveRegressor):
     r"""Kernel support vector regression with the epsilon-insensitive loss, solved to a proven duality gap.
 
     .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + C \sum_i \max(0, |y_i - w \cdot \varphi(x_i) - b| - \epsilon)
@@ -96,19 +95,6 @@ class SVR(SingleExpansion, EpsilonInsensitiveRegressor):
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
     }
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Compute f(x), in blocks of rows.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d), or the Gram matrix with the training rows, of shape (n, n_train)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        return self._scores(X)
-
     @property
     def _inverse_strength(self) -> float:
         return float(getattr(self, "C_", self.C))
@@ -122,7 +108,7 @@ class SVR(SingleExpansion, EpsilonInsensitiveRegressor):
         if math.isinf(self.C):
             weights = (weights > 0.0).astype(np.float64)
         loss = epsilon_insensitive(data.targets, weights, self.C, self.epsilon)
-        points = data.points.narrow if built_in(self._kernel) else data.points
+        points = self._points_of_kernel(data.points)
         return KernelSVMProblem(points, self._kernel, loss, n_threads=self._threads_of(data))
 
     def _name_of_solver(self, problem: KernelSVMProblem) -> str:

@@ -46,6 +46,9 @@ def arrow_errors(path: str | Path, options: TableOptions | None = None) -> Itera
     except UnicodeError as error:
         raise _not_encoded(path, options, str(error)) from error
     except LookupError as error:
+        # Not an index or a key that is missing: those are faults of ours.
+        if type(error) is not LookupError:
+            raise
         raise ValueError(f"encoding: {error}") from error
     except OSError as error:
         # Errors of the system have a number or a class of their own, those of damaged files have neither.

@@ -331,6 +331,12 @@ def _refuse_mostly_numbers(name: str, column: Any, options: TableOptions, path: 
     n_other = n_values - n_numbers
     if n_other > FEW_OTHERS * n_values:
         return
+    if n_other == 0:
+        # As a text of another program, or with an unusual space beside a number.
+        raise ValueError(
+            f"{path}: column {name!r} is of texts, and all of them are numbers: give numeric={name!r} or "
+            f"categorical={name!r}."
+        )
     mask = numbers.is_null().to_numpy() & ~column.is_null().to_numpy()
     row = int(np.flatnonzero(mask)[0])
     raise ValueError(
@@ -458,15 +464,7 @@ def _numbers(column: Any, spec: Column, path: str | Path, first_row: int, decima
         column = found
     elif types.is_temporal(column.type):
         raise ValueError(f"{path}: column {spec.name!r} is not of numbers, as it was in training.")
-    column = column.cast("float64")
-    if column.null_count:
-        if spec.fill is None:
-            raise ValueError(
-                f"{path}: column {spec.name!r} has a missing value in row {first_row + _first_missing(column):,}, and "
-                "had none in training: fill it in first."
-            )
-        column = column.fill_null(spec.fill)
-    values = column.to_numpy()
+    values = _filled(column.cast("float64"), spec, path, first_row).to_numpy()
     if not np.isfinite(values).all():
         row = first_row + int(np.flatnonzero(~np.isfinite(values))[0]) + 1
         raise ValueError(f"{path}: column {spec.name!r} has a value that is not finite in row {row:,}.")
@@ -474,12 +472,16 @@ def _numbers(column: Any, spec: Column, path: str | Path, first_row: int, decima
 
 
 def _filled_texts(column: Any, spec: Column, path: str | Path, first_row: int) -> np.ndarray:
-    texts = as_texts(column)
-    if texts.null_count:
-        if spec.fill is None:
-            raise ValueError(
-                f"{path}: column {spec.name!r} has a missing value in row {first_row + _first_missing(column):,}, and "
-                "had none in training: fill it in first."
-            )
-        texts = texts.fill_null(spec.fill)
-    return texts.to_numpy().astype(str)
+    return _filled(as_texts(column), spec, path, first_row).to_numpy().astype(str)
+
+
+def _filled(column: Any, spec: Column, path: str | Path, first_row: int) -> Any:
+    """The column with the fill of the training in place of missing values."""
+    if not column.null_count:
+        return column
+    if spec.fill is None:
+        raise ValueError(
+            f"{path}: column {spec.name!r} has a missing value in row {first_row + _first_missing(column):,}, and had "
+            "none in training: fill it in first."
+        )
+    return column.fill_null(spec.fill)

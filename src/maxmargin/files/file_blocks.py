@@ -1,19 +1,23 @@
 """Files of any size and format as blocks of rows, and as stores: a pass for the columns, and one for the rows."""
 
 import io
+import math
 import os
+import shutil
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.data.memory import available_memory
-from maxmargin.files.columns import Column, TableOptions, Unseen, is_number, refuse_ambiguous, understand
+from maxmargin.data.memory import available_memory, gigabytes
+from maxmargin.data.user_warnings import warn_user
+from maxmargin.files.atomic import DISK_FULL
+from maxmargin.files.columns import CATEGORY, Column, TableOptions, Unseen, is_number, refuse_ambiguous, understand
 from maxmargin.files.compression import STANDARD_INPUT, kind_of, open_bytes
 from maxmargin.files.data_file import DataFile, are_whole, as_labels, table_format
 from maxmargin.files.preparation import Preparation
@@ -48,6 +52,8 @@ MOST_CLASSES = 10_000
 BEGINNING = 1 << 18
 # The share of the memory that the columns of a table may take which are understood at a time, and bytes of a cell.
 SHARE_OF_COLUMNS, BYTES_PER_CELL = 0.25, 24
+# Bytes of an entry of sparse rows in a store, and of a row's label and offset.
+BYTES_PER_ENTRY, BYTES_PER_SPARSE_ROW = 12, 16
 
 
 def read_blocks(
@@ -203,6 +209,16 @@ def _counted(y: np.ndarray) -> dict[Any, int]:
     return dict(zip(labels.tolist(), numbers.tolist(), strict=True))
 
 
+class _TextShape(NamedTuple):
+    """The size of svmlight text, whether all labels are whole numbers, and the first distinct ones with counts."""
+
+    n_rows: int
+    n_columns: int
+    n_entries: int
+    whole: bool
+    counts: Counter[float]
+
+
 @dataclass(frozen=True)
 class FileBlocks:
     r"""Blocks of rows of files, with the same columns; see :func:`read_blocks`.
@@ -268,9 +284,35 @@ class FileBlocks:
         return replace(open_store(path, check=there), preparation=self.preparation)
 
     def write_store(self, path: str | Path) -> None:
-        """Write all rows into a store."""
+        """Write all rows into a store; where the disk has no room for it, that is said before and afterwards."""
+        folder = Path(os.path.realpath(path)).parent
+        needed, free = self._size_of_store(), shutil.disk_usage(folder).free if folder.is_dir() else math.inf
+        about = f"it takes {gigabytes(needed)}, and {folder} has {gigabytes(free)} free: write it to a larger disk"
+        if needed > free:
+            # Not an error yet: some disks compress, and some do not know what is free.
+            warn_user(f"There may be no room for the store {path}: {about}.", UserWarning)
         rows = ((block.X, self._labels(block.y)) for block in self)
-        store_blocks(path, rows, self.names, None if self.kind == "store" else self._description())
+        try:
+            store_blocks(path, rows, self.names, None if self.kind == "store" else self._description())
+        except OSError as error:
+            if error.errno in DISK_FULL and error.strerror:
+                error.strerror += f" for this store: {about}"
+            raise
+
+    def _size_of_store(self) -> int:
+        """About the bytes of a store of all rows."""
+        if self.kind == "store":
+            return sum(store.n_bytes + store.y.nbytes for store in self._stores)
+        if self.kind == "text":
+            return BYTES_PER_ENTRY * self._text_shape.n_entries + BYTES_PER_SPARSE_ROW * self._text_shape.n_rows
+        from maxmargin.files.arrow_source import Source
+
+        columns, _ = self._columns
+        n_rows = sum(Source(path, self.options).count_rows() for path in self.paths)
+        if any(column.kind == CATEGORY for column in columns):
+            n_entries = sum(1 if column.kind == CATEGORY else len(column.features) for column in columns)
+            return n_rows * (BYTES_PER_ENTRY * n_entries + BYTES_PER_SPARSE_ROW)
+        return 8 * n_rows * (len(self.names or ()) + 1)
 
     def is_stored(self, path: str | Path) -> bool:
         """Whether a path is a store that was written from these files, with these options, as they are now."""
@@ -299,8 +341,9 @@ class FileBlocks:
         """The labels, and how many rows have each."""
         counts: Counter[Any] = Counter()
         if self.kind == "text":
-            _, whole, counts = self._text_shape
-            counts = Counter({int(label): number for label, number in counts.items()}) if whole else counts
+            counts = self._text_shape.counts
+            if self._text_shape.whole:
+                counts = Counter({int(label): number for label, number in counts.items()})
         else:
             for block in self:
                 counts.update(_counted(as_labels(block.y)))
@@ -313,15 +356,17 @@ class FileBlocks:
     # svmlight text
 
     @cached_property
-    def _text_shape(self) -> tuple[int, bool, Counter[float]]:
-        """The number of columns, whether all labels are whole numbers, and the first distinct labels with counts."""
-        n_columns, whole, counts = 1, True, Counter[float]()
+    def _text_shape(self) -> "_TextShape":
+        """What a pass over the text finds."""
+        n_rows, n_columns, n_entries, whole, counts = 0, 1, 0, True, Counter[float]()
         for block in self._parsed(LARGEST_INDEX):
+            n_rows += block.X.shape[0]
             n_columns = max(n_columns, int(block.X.indices.max(initial=-1)) + 1)
+            n_entries += block.X.nnz
             whole = whole and are_whole(block.y)
             if len(counts) <= MOST_CLASSES:
                 counts.update(_counted(block.y))
-        return n_columns, whole, counts
+        return _TextShape(n_rows, n_columns, n_entries, whole, counts)
 
     def _parsed(self, n_columns: int) -> Iterator[DataFile]:
         for path in self.paths:
@@ -332,9 +377,9 @@ class FileBlocks:
                 yield DataFile(X, y)
 
     def _text_blocks(self) -> Iterator[DataFile]:
-        n_columns, whole, _ = self._text_shape
-        for block in self._parsed(n_columns):
-            yield replace(block, y=block.y.astype(np.int64)) if whole else block
+        shape = self._text_shape
+        for block in self._parsed(shape.n_columns):
+            yield replace(block, y=block.y.astype(np.int64)) if shape.whole else block
 
     # Stores
 

@@ -166,17 +166,7 @@ def scores_of(model: Any, points: Points) -> np.ndarray:
     """f(x) of every task at the first rows, of shape (rows, tasks)."""
     if not hasattr(model, "support_vectors_"):
         return points.scores(np.atleast_2d(model.coef_).T) + model.intercept_
-    part = Points(points.matrix[:ROWS_OF_KERNEL_SUMS])
-    if hasattr(model, "_duals"):
-        return model._expansion(part, _kernel_coefficients(model)) + model.intercept_
-    return model._expansion(part)
-
-
-def _kernel_coefficients(model: Any) -> np.ndarray:
-    """Signed duals of the support vectors, of shape (n_support, tasks)."""
-    if not hasattr(model, "_duals"):
-        return model.dual_coef_.T
-    return model._pair_coefficients() if is_classifier(model) else model._duals.T
+    return model._scores_of_points(Points(points.matrix[:ROWS_OF_KERNEL_SUMS]))
 
 
 def sum_tolerances(model: Any, points: Points, rows: int) -> np.ndarray:
@@ -185,7 +175,7 @@ def sum_tolerances(model: Any, points: Points, rows: int) -> np.ndarray:
     if not hasattr(model, "support_vectors_"):
         sizes = np.array([factors @ points.absolute_scores(w) for w in np.atleast_2d(model.coef_)])
         return SUM_AGREEMENT * (sizes + factors.sum() * intercepts) + UNDERFLOW
-    totals = np.abs(_kernel_coefficients(model)).sum(axis=0)
+    totals = np.abs(model._task_coefficients()).sum(axis=0)
     return SUM_AGREEMENT * factors.sum() * (intercepts + largest_kernel_value(model, points) * totals) + UNDERFLOW
 
 

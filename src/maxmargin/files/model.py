@@ -6,45 +6,24 @@ a file runs no code of it.
 
 import os
 from dataclasses import dataclass, field
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from safetensors import SafetensorError
 
-from maxmargin.data.partitions import is_collection
+from maxmargin.data.validation import is_collection
 from maxmargin.estimators._base import CertifiedModel
 from maxmargin.files.atomic import written_atomically
 from maxmargin.files.calibration import plain_calibration, read_calibration
 from maxmargin.files.container import CHECKSUM, check_sum, content_of, pack, tensors_of
 from maxmargin.files.errors import ModelFileError
-from maxmargin.files.fingerprint import (
-    Fingerprint,
-    fingerprint_of,
-    hull_witnesses,
-    proof_tensors,
-    read_fingerprint,
-)
+from maxmargin.files.fingerprint import Fingerprint, fingerprint_of, hull_witnesses, proof_tensors, read_fingerprint
 from maxmargin.files.preparation import read_preparation
-from maxmargin.files.problem import kernel_name, kernel_numbers, problem_of
-from maxmargin.files.reader import StoredParts, longest_label, read_attributes, read_proof_tensors
-from maxmargin.files.schema import (
-    SCHEMA,
-    Array,
-    Attribute,
-    Certificates,
-    CountsPerTask,
-    Entry,
-    KernelName,
-    Labels,
-    Names,
-    Numbers,
-    Records,
-    StatusName,
-    SupportVectors,
-)
-from maxmargin.files.values import decode, encode, plain_certificate
+from maxmargin.files.problem import kernel_name, problem_of
+from maxmargin.files.reader import StoredParts, read_attributes, read_proof_tensors
+from maxmargin.files.schema import SCHEMA, Entry
+from maxmargin.files.values import decode, encode
+from maxmargin.files.writer import Parts, is_column_major, json_object, plain_parameter, precisions_of, write_attribute
 
 FORMAT, VERSION = "maxmargin model", 2
 CONTENT = (CHECKSUM, "format", "version", "class", "parameters", "problem", "data", "attributes", "column_major")
@@ -118,7 +97,7 @@ def save(
         raise ValueError("X and y identify the data of the fit only together: give both, or neither.")
     data = None if X is None else fitted._data_to_certify(X, y, sample_weight)
     try:
-        content = _to_bytes(fitted, entry, data, sample_weight, provenance, _precisions(model))
+        content = _to_bytes(fitted, entry, data, sample_weight, provenance, precisions_of(model))
     except (TypeError, ValueError) as error:
         raise ModelFileError(path, f"the {type(model).__name__} cannot be saved: {error}") from error
     with written_atomically(path) as file:
@@ -188,14 +167,14 @@ def check_storable(model: Any, data: Any) -> None:
     """
     if getattr(model, "_takes_target_columns", False) and np.ndim(model.intercept_):
         return
-    content = _to_bytes(model._as_fitted(), SCHEMA[type(model).__name__], data, None, None, _precisions(model))
+    content = _to_bytes(model._as_fitted(), SCHEMA[type(model).__name__], data, None, None, precisions_of(model))
     _read(content, type(model).__name__)
 
 
 def file_of(model: Any) -> bytes:
     """The file of a fitted model that was saved without its data, and without word of where it comes from."""
     fitted = model._as_fitted()
-    return _to_bytes(fitted, SCHEMA[type(model).__name__], None, None, None, _precisions(model))
+    return _to_bytes(fitted, SCHEMA[type(model).__name__], None, None, None, precisions_of(model))
 
 
 @dataclass(frozen=True)
@@ -226,14 +205,6 @@ def read_model_file(path: str | os.PathLike[str]) -> StoredModel:
     return _read(data, path)
 
 
-@dataclass
-class _Parts:
-    """What is written of a model: plain values, and arrays."""
-
-    values: dict[str, Any] = field(default_factory=dict)
-    tensors: dict[str, np.ndarray] = field(default_factory=dict)
-
-
 def _to_bytes(
     model: CertifiedModel,
     entry: Entry,
@@ -243,11 +214,11 @@ def _to_bytes(
     precisions: dict[str, np.dtype],
 ) -> bytes:
     """The content of a file; coefficients, float64 in a model ``_as_fitted``, are written with these precisions."""
-    parameters = {name: _parameter(name, value) for name, value in model.get_params(deep=False).items()}
-    parts = _Parts()
+    parameters = {name: plain_parameter(name, value) for name, value in model.get_params(deep=False).items()}
+    parts = Parts()
     for name, attribute in entry.attributes.items():
         if hasattr(model, name):
-            _write(attribute, name, getattr(model, name), parts)
+            write_attribute(attribute, name, getattr(model, name), parts)
         elif not attribute.optional:
             raise ValueError(f"it has no {name}")
     for name, precision in precisions.items():
@@ -256,17 +227,17 @@ def _to_bytes(
     fingerprint = None
     if data is not None:
         plain = fingerprint_of(model, data, sample_weight).plain()
-        fingerprint = _object(plain | hull_witnesses(model, data))
+        fingerprint = json_object(plain | hull_witnesses(model, data))
         parts.tensors |= proof_tensors(model, data)
     content = {
         "format": FORMAT,
         "version": VERSION,
         "class": entry.name,
         "parameters": parameters,
-        "problem": _object(problem_of(model)),
+        "problem": json_object(problem_of(model)),
         "data": fingerprint,
-        "attributes": _object(parts.values),
-        "column_major": sorted(name for name, array in parts.tensors.items() if _is_column_major(array)),
+        "attributes": json_object(parts.values),
+        "column_major": sorted(name for name, array in parts.tensors.items() if is_column_major(array)),
     }
     preparation = getattr(model, "preparation_", None)
     if preparation is not None:
@@ -276,102 +247,6 @@ def _to_bytes(
     if provenance:
         content["provenance"] = encode(provenance)
     return pack(parts.tensors, content)
-
-
-def _precisions(model: Any) -> dict[str, np.dtype]:
-    """The types of the attributes that may be float32."""
-    found = {name: getattr(model, name) for name in model._in_precision_of_rows if hasattr(model, name)}
-    return {name: getattr(value, "dtype", np.dtype(np.float64)) for name, value in found.items()}
-
-
-def _object(values: dict[str, Any]) -> dict[str, Any]:
-    """Plain values as a JSON object."""
-    return {name: encode(value) for name, value in values.items()}
-
-
-def _parameter(name: str, value: Any) -> Any:
-    if callable(value):
-        raise ValueError(f"{name} is a function, which a file cannot hold")
-    try:
-        return encode(value)
-    except TypeError as error:
-        raise ValueError(f"{name} is a {type(value).__name__}, which a file cannot hold") from error
-
-
-def _is_column_major(array: np.ndarray) -> bool:
-    return array.flags.f_contiguous and not array.flags.c_contiguous
-
-
-@singledispatch
-def _write(_attribute: Attribute, name: str, value: Any, parts: _Parts) -> None:
-    """Store one attribute: a plain value as it is, all other kinds by the functions below."""
-    parts.values[name] = value
-
-
-@_write.register
-def _(attribute: Array, name: str, value: Any, parts: _Parts) -> None:
-    if value is None and attribute.or_none:
-        parts.values[name] = None
-    else:
-        parts.tensors[name] = np.asarray(value)
-
-
-@_write.register
-def _(_attribute: CountsPerTask, name: str, value: Any, parts: _Parts) -> None:
-    for task, counts in enumerate(value if isinstance(value, list) else [value]):
-        parts.tensors[f"{name}.{task}"] = counts
-
-
-@_write.register
-def _(attribute: Records, name: str, value: Any, parts: _Parts) -> None:
-    for part, kind in attribute.fields.items():
-        column = [getattr(record, part) for record in value]
-        if not kind.optional or all(entry is not None for entry in column):
-            parts.tensors[f"{name}.{part}"] = np.array(column)
-
-
-@_write.register
-def _(_attribute: SupportVectors, name: str, value: Any, parts: _Parts) -> None:
-    if not sp.issparse(value):
-        parts.tensors[name] = value
-        return
-    for part in ("data", "indices", "indptr"):
-        parts.tensors[f"{name}.{part}"] = getattr(value, part)
-
-
-@_write.register
-def _(attribute: Numbers, name: str, value: Any, parts: _Parts) -> None:
-    numbers = list(value) if isinstance(value, (list, np.ndarray)) else [value]
-    parts.values[name] = [attribute.of(number) for number in numbers]
-
-
-@_write.register
-def _(_attribute: Names, name: str, value: Any, parts: _Parts) -> None:
-    parts.values[name] = [str(entry) for entry in value]
-
-
-@_write.register
-def _(_attribute: Labels, name: str, value: Any, parts: _Parts) -> None:
-    labels = parts.values[name] = value.tolist()
-    kind = value.dtype.name
-    if value.dtype.kind == "U":
-        kind = f"text {min(value.dtype.itemsize // 4, longest_label(labels))}"
-    parts.values[f"{name}.type"] = kind
-
-
-@_write.register
-def _(_attribute: KernelName, name: str, value: Any, parts: _Parts) -> None:
-    parts.values[name] = kernel_numbers(value)
-
-
-@_write.register
-def _(_attribute: StatusName, name: str, value: Any, parts: _Parts) -> None:
-    parts.values[name] = str(value)
-
-
-@_write.register
-def _(_attribute: Certificates, name: str, value: Any, parts: _Parts) -> None:
-    parts.values[name] = plain_certificate(value)
 
 
 def _read(data: bytes, path: str | os.PathLike[str]) -> StoredModel:
@@ -430,7 +305,7 @@ def _decoded(values: dict[str, Any]) -> dict[str, Any]:
 
 def _plain_problem(model: Any) -> dict[str, Any]:
     """The numbers of the problem as they come back from a file."""
-    return _decoded(_object(problem_of(model)))
+    return _decoded(json_object(problem_of(model)))
 
 
 def _with_parameters(entry: Entry, parameters: dict[str, Any]) -> Any:

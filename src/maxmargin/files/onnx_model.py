@@ -198,7 +198,7 @@ def _has_kernel(model: Any) -> bool:
 
 
 def _votes_by_pairs(model: Any) -> bool:
-    return hasattr(model, "_pair_coefficients")
+    return hasattr(model, "_pair_scores")
 
 
 class _Graph:
@@ -265,9 +265,8 @@ def _linear_scores(graph: _Graph, model: Any) -> str:
 
 
 def _kernel_scores(graph: _Graph, model: Any) -> str:
-    coefficients = model._pair_coefficients() if _votes_by_pairs(model) else model.dual_coef_.T
-    # Sparse support vectors come with sparse duals, as in scikit-learn.
-    values = graph.node("MatMul", [_kernel_values(graph, model), graph.constant(np.array(as_dense(coefficients)))])
+    coefficients = graph.constant(np.array(model._task_coefficients()))
+    values = graph.node("MatMul", [_kernel_values(graph, model), coefficients])
     return graph.node("Add", [values, graph.constant(np.array(model.intercept_, dtype=np.float64))])
 
 

@@ -293,7 +293,7 @@ def _check_kernel_duals(model: Any, data: Any) -> None:
     if order is not None and not np.array_equal(order, np.arange(order.size)):
         raise CertificateError("_vote_order is not that of a fit")
     coefficients = np.zeros((data.points.n_rows, model.intercept_.size))
-    coefficients[model.support_] = model._pair_coefficients() if hasattr(model, "classes_") else model._duals.T
+    coefficients[model.support_] = model._task_coefficients()
     tasks = model._tasks(data)
     for task, (part, problem) in enumerate(zip(tasks.tasks(), model._problems(tasks), strict=True)):
         rows = getattr(part, "rows", None)

@@ -10,6 +10,7 @@ import numpy as np
 
 from maxmargin.loops.dispatch import Dispatched
 from maxmargin.loops.jit import inlined, jit
+from maxmargin.loops.newton import lower_bound, upper_bound
 from maxmargin.loops.prefetch import fetch_early
 from maxmargin.loops.rows import add_scaled, dot, fetch_row
 
@@ -56,6 +57,9 @@ class Epochs(NamedTuple):
         It ends in the middle of an epoch after this number of rows.
     ahead : int
         Rows are prefetched this number of steps before they are needed.
+    relaxation : float
+        Steps are this many times as long as those to the optimum of one dual, where the box allows it: below 2 the
+        dual objective still rises. Only for losses without epsilon.
     """
 
     order: np.ndarray
@@ -65,6 +69,7 @@ class Epochs(NamedTuple):
     most_rows: int
     rows_per_call: int
     ahead: int
+    relaxation: float
 
 
 # Places in the progress of an epoch: the next row in the order, rows kept so far, active rows, the largest violation,
@@ -75,6 +80,18 @@ N_PROGRESS = 8
 # The shrinking threshold is the mean violation of an epoch's moves times this factor, and not above the largest one,
 # which a few rows far from their optimum determine: with it alone epochs read up to 1.5 times as many rows (measured).
 SHRINKING_FACTOR = 1.5
+# Rows whose terms are summed before they are added to the sum of all.
+ROWS_PER_SUM = 256
+
+
+@inlined
+def loss_of_row(state, i, residual, epsilon):
+    """The loss of a row with this residual."""
+    upper, lower, curvature = state[i, UPPER], state[i, LOWER], state[i, CURVATURE]
+    above = max(0.0, residual - epsilon) if upper > 0.0 else 0.0
+    below = max(0.0, -residual - epsilon) if lower < 0.0 else 0.0
+    excess = above + below
+    return 0.5 * excess * excess / curvature if curvature > 0.0 else max(upper, -lower) * excess
 
 
 def smooth_gradient(loss, state, i, score):
@@ -151,12 +168,7 @@ def _(loss, state, i, gradient):
 def _(loss, state, i, gradient):
     curvature, dual = state[i, CURVATURE], state[i, DUAL]
     residual = curvature * dual - gradient
-    above, below = max(0.0, residual - loss.epsilon), max(0.0, -residual - loss.epsilon)
-    if curvature > 0.0:
-        excess = (above if state[i, UPPER] > 0.0 else 0.0) + (below if state[i, LOWER] < 0.0 else 0.0)
-        value = 0.5 * excess * excess / curvature
-    else:
-        value = state[i, UPPER] * above - state[i, LOWER] * below
+    value = loss_of_row(state, i, residual, loss.epsilon)
     return value + loss.epsilon * abs(dual) + 0.5 * curvature * dual * dual - dual * residual
 
 
@@ -198,7 +210,7 @@ def coordinate_epochs(rows, ascent, epochs, progress, seed):
             i = order[k]
             gradient = smooth_gradient(loss, state, i, dot(rows, i, w) + ascent.b[0])
             gap += gap_of_row(loss, state, i, gradient)
-            dual = optimal_dual(loss, state, i, gradient)
+            dual = optimal_dual(loss, state, i, epochs.relaxation * gradient)
             change = dual - state[i, DUAL]
             if change != 0.0:
                 violation = -projected_gradient_slack(loss, state, i, gradient)
@@ -252,6 +264,18 @@ def greedy_steps(rows, ascent, n_steps):
 
 
 @jit
+def fill_state(loss, beta, squared_norms, intercept_step, state):
+    """Fill the rows' state, given the losses, signed duals and the squared norms of the rows."""
+    for i in range(beta.size):
+        weight = loss.weights[i]
+        curvature = loss.curvature / weight if weight > 0.0 else 0.0
+        state[i, DUAL], state[i, TARGET] = beta[i], loss.targets[i]
+        state[i, LOWER], state[i, UPPER], state[i, CURVATURE] = lower_bound(loss, i), upper_bound(loss, i), curvature
+        # A row of zeros has no curvature: a huge step takes its dual to the end that it tends to.
+        state[i, STEP] = 1.0 / max(squared_norms[i] + intercept_step + curvature, 1e-150)
+
+
+@jit
 def add_rows(rows, chosen, factors, w):
     """Add multiples of the chosen rows to w."""
     for k in range(chosen.size):
@@ -271,6 +295,23 @@ def unshrink(ascent, scores, shrinking_threshold, order):
             order[n_active] = i
             n_active += 1
     return n_active
+
+
+@jit
+def sums_of_terms(ascent, scores, multiple):
+    """The sums over all rows of the losses, at a multiple of the coefficients with these scores, and dual terms."""
+    state, epsilon = ascent.state, ascent.loss.epsilon
+    losses, terms = 0.0, 0.0
+    for first in range(0, scores.size, ROWS_PER_SUM):
+        # Sums of short sums, whose rounding errors stay small.
+        losses_here, terms_here = 0.0, 0.0
+        for i in range(first, min(first + ROWS_PER_SUM, scores.size)):
+            dual = state[i, DUAL]
+            losses_here += loss_of_row(state, i, state[i, TARGET] - multiple * scores[i], epsilon)
+            terms_here += state[i, TARGET] * dual - epsilon * abs(dual) - 0.5 * state[i, CURVATURE] * dual * dual
+        losses += losses_here
+        terms += terms_here
+    return losses, terms
 
 
 @inlined

@@ -242,6 +242,31 @@ def _solve_iteratively(rows, C, n_penalised, state, vectors_of_step, forcing):
             return
 
 
+def narrowed(
+    low: float, high: float, t: float, reduction: float, derivative: float, curvature: float, number: int
+) -> tuple[float, float, float, float]:
+    """The interval of a search along a step after the derivatives at t, the next t, and the next reduction."""
+    if derivative < 0.0:
+        low = t
+    else:
+        high = t
+    new = t - derivative / curvature if curvature > 0.0 else math.inf
+    if high == math.inf:
+        t = min(new if new > low else 2.0 * low, 8.0 * t)
+    elif low < new < high and (number % 2 == 0 or new <= 0.5 * (low + high)):
+        t = new
+    elif low > 0.0:
+        t = math.sqrt(low) * math.sqrt(high)
+    else:
+        # Newton steps alone would be slow where the derivative falls exponentially.
+        t, reduction = reduction * high, reduction * reduction
+    return low, high, t, reduction
+
+
+# The same in compiled functions.
+_narrowed = merged(narrowed)
+
+
 @merged
 def _line_search(signs, weights, C, n_penalised, state, step, at_start):
     """Search where the derivative along the step, ``at_start`` at zero, has fallen to a small share; begin at one."""
@@ -252,19 +277,6 @@ def _line_search(signs, weights, C, n_penalised, state, step, at_start):
         derivative, curvature = values[ALONG], values[CURVATURE]
         if abs(derivative) <= DERIVATIVE_SHARE * abs(at_start) and derivative <= NEAR_MINIMUM * curvature * t:
             return t
-        if derivative < 0.0:
-            low = t
-        else:
-            high = t
-        new = t - derivative / curvature if curvature > 0.0 else math.inf
-        if high == math.inf:
-            t = min(new if new > low else 2.0 * low, 8.0 * t)
-        elif low < new < high and (number % 2 == 0 or new <= 0.5 * (low + high)):
-            t = new
-        elif low > 0.0:
-            t = math.sqrt(low) * math.sqrt(high)
-        else:
-            # Newton steps alone would be slow where the derivative falls exponentially.
-            t, reduction = reduction * high, reduction * reduction
+        low, high, t, reduction = _narrowed(low, high, t, reduction, derivative, curvature, number)
     _evaluate(signs, weights, C, n_penalised, state, step, low)
     return low

@@ -96,8 +96,10 @@ def evaluate(X, loss, vectors, length, sums):
         vectors.free[k] = is_free
         if weight == 0.0:
             continue
-        move = dual - vectors.centers[k]
-        totals[MOVED] += move * move / (vectors.sigma * weight)
+        move, step = dual - vectors.centers[k], vectors.sigma * weight
+        # The step of a tiny weight underflows, and the dual stays.
+        if step > 0.0:
+            totals[MOVED] += move * move / step
         residual = target - score
         if loss.one_sided:
             excess = residual * target

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.loops.jit import inlined, jit
-from maxmargin.loops.smo import SMALLEST_CURVATURE, extremes, fill_gains, largest_place
+from maxmargin.loops.smo import SMALLEST_CURVATURE, extremes, fill_gains, largest_place, unit_of
 
 
 class TwoDuals(NamedTuple):
@@ -67,7 +67,7 @@ def ascend_pairs_of_kind(gram, state, tol, max_steps):
         diagonal[k] = gram[k, k]
         for kind in range(2):
             set_terms(duals, bounds, kind, k, rise_terms, fall_terms)
-    n_steps = 0
+    n_steps, unit = 0, unit_of(diagonal)
     while n_steps < max_steps:
         most, i, kind, violation = -np.inf, 0, 0, -np.inf
         for candidate in range(2):
@@ -79,9 +79,9 @@ def ascend_pairs_of_kind(gram, state, tol, max_steps):
         while residuals[i] + rise_terms[kind, i] != most:
             i += 1
         row, falls = gram[i], fall_terms[kind]
-        fill_gains(gains, most, residuals, falls, row, diagonal, diagonal[i])
+        fill_gains(gains, most, residuals, falls, row, diagonal, diagonal[i], 1.0 / unit)
         j = largest_place(gains)
-        curvature = max(diagonal[i] + diagonal[j] - 2.0 * row[j], SMALLEST_CURVATURE)
+        curvature = max(diagonal[i] + diagonal[j] - 2.0 * row[j], SMALLEST_CURVATURE * unit)
         grows = kind == 0
         step = min(
             (most - residuals[j] - falls[j]) / curvature,

@@ -13,9 +13,11 @@ import numpy as np
 
 from maxmargin.loops.jit import inlined, jit, merged, reducing
 
-# The curvature along a pair of points with the same feature vector is zero. This positive value makes its step so long
-# that it ends at a bound.
+# The curvature along a pair of points with the same feature vector is zero. This positive value, in the unit of small
+# kernel values, makes its step so long that it ends at a bound.
 SMALLEST_CURVATURE = 1e-12
+# The smallest unit, whose inverse does not overflow.
+SMALLEST_UNIT = 1e-280
 # Rows and columns of a square whose transpose is copied at a time.
 SQUARE = 32
 
@@ -120,12 +122,24 @@ def largest_place(values):
     return place
 
 
+@inlined
+def unit_of(diagonal):
+    """The unit of a working set's curvatures: the largest squared length where that is below one, else one."""
+    largest = 0.0
+    for k in range(diagonal.size):
+        largest = max(largest, diagonal[k])
+    return max(largest, SMALLEST_UNIT) if 0.0 < largest < 1.0 else 1.0
+
+
 @reducing
-def fill_gains(gains, most, residuals, down_terms, row, diagonal, own):
-    """Twice the gain of the dual objective where a dual of derivative ``most`` rises and another falls, at best."""
+def fill_gains(gains, most, residuals, down_terms, row, diagonal, own, inverse_unit):
+    """Twice the gain of the dual objective where a dual of derivative ``most`` rises and another falls, at best.
+
+    In the unit of curvatures: a divisor that is not seen to be positive would be checked, and the loop not vectorised.
+    """
     for k in range(gains.size):
         difference = max(most - (residuals[k] + down_terms[k]), 0.0)
-        curvature = max(own + diagonal[k] - 2.0 * row[k], SMALLEST_CURVATURE)
+        curvature = max(inverse_unit * (own + diagonal[k] - 2.0 * row[k]), SMALLEST_CURVATURE)
         gains[k] = difference * difference / curvature
 
 
@@ -150,7 +164,7 @@ def ascend_pairs(gram, duals, tol, max_steps):
     for k in range(size):
         diagonal[k] = gram[k, k]
         set_terms(duals, up_terms, down_terms, k)
-    n_steps = 0
+    n_steps, unit = 0, unit_of(diagonal)
     while n_steps < max_steps:
         most, i, least = extremes(residuals, up_terms, down_terms)
         if not most - least > tol:
@@ -158,9 +172,9 @@ def ascend_pairs(gram, duals, tol, max_steps):
         while residuals[i] + up_terms[i] != most:
             i += 1
         row = gram[i]
-        fill_gains(gains, most, residuals, down_terms, row, diagonal, diagonal[i])
+        fill_gains(gains, most, residuals, down_terms, row, diagonal, diagonal[i], 1.0 / unit)
         j = largest_place(gains)
-        curvature = max(diagonal[i] + diagonal[j] - 2.0 * row[j], SMALLEST_CURVATURE)
+        curvature = max(diagonal[i] + diagonal[j] - 2.0 * row[j], SMALLEST_CURVATURE * unit)
         step = (most - residuals[j] - down_terms[j]) / curvature
         step = min(step, min(largest_step_up(beta[i], upper[i]), largest_step_down(beta[j], lower[j])))
         if not step > 0.0:
@@ -239,8 +253,40 @@ def insert_largest(values, places, count, value, place):
     return min(count + 1, values.size)
 
 
+class Segments(NamedTuple):
+    """Where the rows of a problem are in a kernel matrix: two stretches of neighbours, the second one perhaps empty.
+
+    Attributes
+    ----------
+    first, n_first : where the first stretch begins, and its length
+    second : where the second one begins
+    """
+
+    first: int
+    n_first: int
+    second: int
+
+
+@inlined
+def place_in(segments, k):
+    """Position of a row of the problem in the kernel matrix."""
+    return segments.first + k if k < segments.n_first else segments.second + k - segments.n_first
+
+
+@inlined
+def subtract_row(row, segments, factor, residuals):
+    """Subtract a row of the kernel matrix, times a factor, from the residuals of a problem."""
+    first, second = residuals[: segments.n_first], residuals[segments.n_first :]
+    values = row[segments.first : segments.first + first.size]
+    for k in range(first.size):
+        first[k] -= factor * np.float64(values[k])
+    others = row[segments.second : segments.second + second.size]
+    for k in range(second.size):
+        second[k] -= factor * np.float64(others[k])
+
+
 @jit
-def ascend_working_sets(gram, duals, targets, sets):
+def ascend_working_sets(gram, segments, duals, targets, sets):
     """Optimise working sets of the duals that violate the KKT conditions most, one after the other.
 
     Free duals stay in the working set: else two sets in turn would undo each other's steps. Return the number of
@@ -281,11 +327,14 @@ def ascend_working_sets(gram, duals, targets, sets):
         if may_end and relative_gap(duals, targets, b) <= sets.gap:
             break
         places = np.concatenate((ups[:n_ups], downs[:n_downs], kept))
+        columns = np.empty(places.size, dtype=np.int64)
+        for k in range(places.size):
+            columns[k] = place_in(segments, places[k])
         part = np.empty((places.size, places.size))
         for i in range(places.size):
-            row = gram[places[i]]
+            row = gram[columns[i]]
             for j in range(places.size):
-                part[i, j] = row[places[j]]
+                part[i, j] = row[columns[j]]
         before, after = beta[places], beta[places]
         inside = Duals(after, residuals[places], lower[places], upper[places], epsilon)
         made = ascend_pairs(part, inside, sets.share * violation, sets.max_steps - n_steps)
@@ -297,10 +346,8 @@ def ascend_working_sets(gram, duals, targets, sets):
         for k in range(places.size):
             place, change = places[k], after[k] - before[k]
             if change != 0.0:
-                row = gram[place]
                 beta[place] = after[k]
-                for j in range(beta.size):
-                    residuals[j] -= change * np.float64(row[j])
+                subtract_row(gram[columns[k]], segments, change, residuals)
             free = after[k] != 0.0 and lower[place] < after[k] < upper[place]
             if free and n_kept < sets.kept:
                 places[n_kept] = place
@@ -334,18 +381,21 @@ def _ascend_whole(gram, duals, targets, sets):
     return n_steps, violation, b
 
 
+# Duals that are one working set; of more, working sets are chosen. A pair of classes with more rows has more duals.
+MOST_IN_ONE_SET = 512
 # Places in the values of a pair: its steps, the KKT violation, the intercept, the primal value and the gap.
 STEPS, VIOLATION, INTERCEPT, PRIMAL, GAP = range(5)
 N_VALUES = 5
 
 
 @jit
-def ascend_class_pairs(gram, cuts, bounds, betas, values, sets, first, last, most_work):
+def ascend_class_pairs(gram, cuts, bounds, betas, values, is_open, sets, first, last, most_work):
     """Solve the problems of pairs of classes one after the other, from ``first`` to ``last``; return the next pair.
 
     The rows of ``gram`` are sorted by class, and class k has those from ``cuts[k]`` to ``cuts[k + 1]``. ``bounds`` are
-    the largest sizes of the rows' duals. The duals of the pairs (0, 1), (0, 2), ... are written to ``betas``, the rows
-    of the first class before those of the second. The call ends after about ``most_work`` kernel values.
+    the largest sizes of the rows' duals. ``betas`` holds the duals of the pairs (0, 1), (0, 2), ..., the rows of the
+    first class before those of the second: those to begin with, then the solutions. Pairs that are not open are left
+    as they are. The call ends after about ``most_work`` kernel values.
     """
     pair, place, work = 0, 0, 0.0
     for one in range(cuts.size - 2):
@@ -355,9 +405,9 @@ def ascend_class_pairs(gram, cuts, bounds, betas, values, sets, first, last, mos
             if pair >= first:
                 if pair == last or work > most_work:
                     return pair
-                work += _ascend_pair(
-                    gram, cuts[one], n_positive, cuts[other], bounds, betas[place : place + size], values[pair], sets
-                )
+                if is_open[pair]:
+                    beta = betas[place : place + size]
+                    work += _ascend_pair(gram, cuts[one], n_positive, cuts[other], bounds, beta, values[pair], sets)
             place += size
             pair += 1
     return pair
@@ -367,25 +417,34 @@ def ascend_class_pairs(gram, cuts, bounds, betas, values, sets, first, last, mos
 def _ascend_pair(gram, positive, n_positive, negative, bounds, beta, values, sets):
     """Solve the problem of two classes, whose rows begin at ``positive`` and ``negative``; return its work."""
     size = beta.size
-    part = np.empty((size, size))
+    segments = Segments(positive, n_positive, negative)
     targets, lower, upper = np.ones(size), np.zeros(size), np.zeros(size)
     for i in range(size):
-        place = positive + i if i < n_positive else negative + i - n_positive
-        row = gram[place]
-        for j in range(n_positive):
-            part[i, j] = row[positive + j]
-        for j in range(n_positive, size):
-            part[i, j] = row[negative + j - n_positive]
+        place = place_in(segments, i)
         if i < n_positive:
             upper[i] = bounds[place]
         else:
             lower[i], targets[i] = -bounds[place], -1.0
-        beta[i] = 0.0
-    duals = Duals(beta, targets.copy(), lower, upper, 0.0)
-    n_steps, violation, b = _ascend_whole(part, duals, targets, sets)
-    values[STEPS], values[VIOLATION], values[INTERCEPT] = n_steps, violation, b
+    residuals = targets.copy()
+    for i in range(size):
+        if beta[i] != 0.0:
+            subtract_row(gram[place_in(segments, i)], segments, beta[i], residuals)
+    duals = Duals(beta, residuals, lower, upper, 0.0)
+    if size > MOST_IN_ONE_SET:
+        n_steps, violation, b = ascend_working_sets(gram, segments, duals, targets, sets)
+    else:
+        part = np.empty((size, size))
+        for i in range(size):
+            row = gram[place_in(segments, i)]
+            for j in range(n_positive):
+                part[i, j] = row[positive + j]
+            for j in range(n_positive, size):
+                part[i, j] = row[negative + j - n_positive]
+        n_steps, violation, b = _ascend_whole(part, duals, targets, sets)
+    values[STEPS] += n_steps
+    values[VIOLATION], values[INTERCEPT] = violation, b
     values[GAP], values[PRIMAL] = gap_and_primal(duals, targets, b)
-    return float(size) * (size + n_steps)
+    return float(size) * (min(size, MOST_IN_ONE_SET) + n_steps)
 
 
 @jit

@@ -38,9 +38,11 @@ def begin(values: np.ndarray) -> None:
 @inlined
 def has_stalled(values, gap, primal, dual, work, rule):
     """Take a gap and the values after so much work in all; return whether the run has stalled."""
+    # Values below zero fall by the same share of their size.
+    primal_factor = rule.primal_factor if values[COUNTED_PRIMAL] > 0.0 else 2.0 - rule.primal_factor
     if (
         gap < rule.gap_factor * values[COUNTED_GAP]
-        or primal < rule.primal_factor * values[COUNTED_PRIMAL]
+        or primal < primal_factor * values[COUNTED_PRIMAL]
         or dual > rule.dual_factor * max(0.0, values[COUNTED_DUAL])
     ):
         values[COUNTED_GAP] = min(gap, values[COUNTED_GAP])

@@ -1,7 +1,7 @@
 """The plane in which data are drawn: two columns, principal components, or the score."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,8 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.data import validate_points
-from maxmargin.data.validation import encode_labels, validate_rows
+from maxmargin.data.labels import encode_labels
+from maxmargin.data.validation import validate_rows
 
 # Entries of the rows that are evaluated at once.
 ENTRIES_AT_ONCE = 1 << 22
@@ -282,6 +283,15 @@ def _along_hyperplane(matrix: Any, w: np.ndarray) -> np.ndarray:
     _, _, directions = svds(operator, k=1, v0=np.ones(min(matrix.shape)), random_state=0)
     direction = directions[0] * (1.0 if directions[0, np.abs(directions[0]).argmax()] > 0 else -1.0)
     return forward(direction)
+
+
+def named_models(models: Any) -> Mapping[str, Any]:
+    """Models by name; those of a sequence are named by their class and number."""
+    if not isinstance(models, Mapping):
+        models = {f"{type(model).__name__} {k + 1}": model for k, model in enumerate(models)}
+    if not models:
+        raise ValueError("estimators is empty: give at least one fitted model.")
+    return models
 
 
 def linear_coefficients(model: Any) -> tuple[np.ndarray, float] | None:

@@ -1,7 +1,8 @@
 """The picture of a model that suits it, and files of pictures."""
 
 import os
-from collections.abc import Callable
+from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -16,98 +17,20 @@ FORMATS = (".png", ".svg", ".pdf")
 DPI = 150
 
 
-def _regions(model: Any, X: Any, y: Any, columns: Any, ax: Any) -> Display:
-    from maxmargin.plots.regions import DecisionRegionDisplay
-
-    return DecisionRegionDisplay.from_estimator(model, X, y, columns=columns, ax=ax)
-
-
-def _margin(model: Any, X: Any, y: Any, columns: Any, ax: Any) -> Display:
-    from maxmargin.plots.margins import MarginDisplay
-
-    return MarginDisplay.from_estimator(model, X, y, columns=columns, ax=ax)
-
-
-def _used(model: Any, X: Any, y: Any, columns: Any, ax: Any) -> Display:
-    from maxmargin.plots.used_points import UsedPointsDisplay
-
-    return UsedPointsDisplay.from_estimator(model, X, y, columns=columns, ax=ax)
-
-
-def _losses(model: Any, X: Any, y: Any, columns: Any, ax: Any) -> Display:
-    from maxmargin.plots.losses import LossDisplay
-
-    _refuse_columns(columns, "losses")
-    return LossDisplay.from_estimator(model, X, y, ax=ax)
-
-
-def _hulls(model: Any, X: Any, y: Any, columns: Any, ax: Any) -> Display:  # noqa: ARG001
-    from maxmargin.plots.hulls import HullDisplay
-
-    return HullDisplay.from_data(X, y, columns=columns, ax=ax)
-
-
-def _gap(model: Any, X: Any, y: Any, columns: Any, ax: Any) -> Display:  # noqa: ARG001
-    from maxmargin.plots.proofs import GapDisplay
-
-    _refuse_columns(columns, "gap")
-    return GapDisplay.from_estimator(model, ax=ax)
-
-
-def _bracket(model: Any, X: Any, y: Any, columns: Any, ax: Any) -> Display:  # noqa: ARG001
-    from maxmargin.plots.proofs import BracketDisplay
-
-    _refuse_columns(columns, "bracket")
-    return BracketDisplay.from_estimator(model, ax=ax)
-
-
-def _mistakes(model: Any, X: Any, y: Any, columns: Any, ax: Any) -> Display:  # noqa: ARG001
-    from maxmargin.plots.proofs import MistakeDisplay
-
-    _refuse_columns(columns, "mistakes")
-    return MistakeDisplay.from_estimator(model, ax=ax)
-
-
-def _coefficients(model: Any, X: Any, y: Any, columns: Any, ax: Any) -> Display:  # noqa: ARG001
-    from maxmargin.plots.coefficients import CoefficientDisplay
-
-    _refuse_columns(columns, "coefficients")
-    return CoefficientDisplay.from_estimator(model, ax=ax)
-
-
-def _posterior(model: Any, X: Any, y: Any, columns: Any, ax: Any) -> Display:  # noqa: ARG001
-    from maxmargin.plots.coefficients import PosteriorDisplay
-
-    _refuse_columns(columns, "posterior")
-    return PosteriorDisplay.from_estimator(model, ax=ax)
-
-
-def _prediction(model: Any, X: Any, y: Any, columns: Any, ax: Any) -> Display:
-    from maxmargin.plots.predictions import PredictionDisplay
-
-    if columns is not None and (isinstance(columns, str) or len(columns) != 1):
-        raise ValueError(f"columns must be one column for the kind 'prediction'; it is {columns!r}.")
-    return PredictionDisplay.from_estimator(model, X, y, column=None if columns is None else columns[0], ax=ax)
-
-
-DISPLAYS: dict[str, Callable[..., Display]] = {
-    "regions": _regions,
-    "margin": _margin,
-    "used": _used,
-    "hulls": _hulls,
-    "losses": _losses,
-    "gap": _gap,
-    "bracket": _bracket,
-    "mistakes": _mistakes,
-    "coefficients": _coefficients,
-    "posterior": _posterior,
-    "prediction": _prediction,
+# The module and the constructor of every kind's display, and the arguments that it takes.
+DISPLAYS = {
+    "regions": ("regions", "DecisionRegionDisplay.from_estimator", ("estimator", "X", "y", "columns")),
+    "margin": ("margins", "MarginDisplay.from_estimator", ("estimator", "X", "y", "columns")),
+    "used": ("used_points", "UsedPointsDisplay.from_estimator", ("estimator", "X", "y", "columns")),
+    "hulls": ("hulls", "HullDisplay.from_data", ("X", "y", "columns")),
+    "losses": ("losses", "LossDisplay.from_estimator", ("estimator", "X", "y")),
+    "gap": ("proofs", "GapDisplay.from_estimator", ("estimator",)),
+    "bracket": ("proofs", "BracketDisplay.from_estimator", ("estimator",)),
+    "mistakes": ("proofs", "MistakeDisplay.from_estimator", ("estimator",)),
+    "coefficients": ("coefficients", "CoefficientDisplay.from_estimator", ("estimator",)),
+    "posterior": ("coefficients", "PosteriorDisplay.from_estimator", ("estimator",)),
+    "prediction": ("predictions", "PredictionDisplay.from_estimator", ("estimator", "X", "y", "column")),
 }
-
-
-def _refuse_columns(columns: Any, kind: str) -> None:
-    if columns is not None:
-        raise ValueError(f"columns has no effect on the kind {kind!r}: leave it out.")
 
 
 def default_kind(model: Any) -> str:
@@ -155,7 +78,17 @@ def draw(model: Any, X: Any, y: Any, *, kind: str | None = None, columns: Any = 
         kind = default_kind(model)
     if kind not in DISPLAYS:
         raise ValueError(f"kind must be one of {', '.join(DISPLAYS)}; it is {kind!r}.")
-    return DISPLAYS[kind](model, X, y, columns, ax)
+    module, constructor, taken = DISPLAYS[kind]
+    given = {"estimator": model, "X": X, "y": y, "columns": columns, "column": None}
+    if columns is not None and "column" in taken:
+        if isinstance(columns, str) or len(columns) != 1:
+            raise ValueError(f"columns must be one column for the kind {kind!r}; it is {columns!r}.")
+        given["column"] = columns[0]
+    elif columns is not None and "columns" not in taken:
+        raise ValueError(f"columns has no effect on the kind {kind!r}: leave it out.")
+    draw_display = attrgetter(constructor)(import_module(f"maxmargin.plots.{module}"))
+    display: Display = draw_display(**{name: given[name] for name in taken}, ax=ax)
+    return display
 
 
 def check_format(path: str | os.PathLike[str], argument: str = "path") -> str:

@@ -23,6 +23,7 @@ from maxmargin.plots._display import (
     set_title,
 )
 from maxmargin.plots._matplotlib import MaxNLocator
+from maxmargin.plots._view import named_models
 
 # The bound is drawn on a logarithmic axis where it is more than this many times as large as the mistakes.
 FAR = 10.0
@@ -202,10 +203,8 @@ class BracketDisplay(Display):
         -------
         BracketDisplay
         """
-        if not isinstance(estimators, Mapping):
-            estimators = {f"{type(model).__name__} {k + 1}": model for k, model in enumerate(estimators)}
         proofs = {}
-        for name, model in estimators.items():
+        for name, model in named_models(estimators).items():
             check_is_fitted(model)
             proofs[name] = getattr(model, "certificate_", None)
         return cls.from_certificates(proofs, ax=ax)

@@ -27,6 +27,7 @@ from maxmargin.plots._view import (
     labels_of,
     linear_coefficients,
     matrix_of,
+    named_models,
     view_of,
     without_names,
 )
@@ -88,12 +89,8 @@ class SeparatorsDisplay(Display):
         -------
         SeparatorsDisplay
         """
-        if not isinstance(estimators, Mapping):
-            estimators = {f"{type(model).__name__} {k + 1}": model for k, model in enumerate(estimators)}
-        if not estimators:
-            raise ValueError("estimators is empty: give at least one fitted model.")
         hyperplanes, mistakes = {}, {}
-        for name, model in estimators.items():
+        for name, model in named_models(estimators).items():
             found = linear_coefficients(model)
             if found is None:
                 raise ValueError(f"estimators[{name!r}] has no single hyperplane: give linear models of two classes.")

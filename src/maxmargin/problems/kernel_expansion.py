@@ -31,6 +31,8 @@ SUPPORT_PER_BLOCK = 1024
 SYMMETRIC_PER_BLOCK = 512
 # Entries of a block of rows: 32 megabytes in float64.
 MOST_BLOCK_ENTRIES = 1 << 22
+# Multiplications of the values of two such blocks, between which a run may be interrupted: about 0.06 s.
+MOST_BLOCK_PRODUCTS = 1 << 29
 # Rows per block of sparse data that are not made dense.
 SPARSE_ROWS_PER_BLOCK = 512
 # Entries up to which the support is converted once and kept; a larger one is converted again for every block of rows.
@@ -297,7 +299,11 @@ def expansion_scores(
         expansion = KernelExpansion(kernel, multiplied, places, coefficients, exponentiate)
 
     def fill(part: slice) -> None:
-        scores[part] = expansion.scores(RowBlock(matrix[part], columns, expansion.split))
+        rows = matrix[part]
+        if (columns is not None or expansion.split is not None) and not is_sparse(rows):
+            # The same bits for the same numbers, sparse or dense.
+            rows = sp.csr_array(rows)
+        scores[part] = expansion.scores(RowBlock(rows, columns, expansion.split))
 
     each_block(matrix.shape[0], rows_at_once(multiplied), fill, n_threads if expansion.in_threads else 1)
     return scores
@@ -383,8 +389,11 @@ def split_of(kernel: Kernel | None, matrix: Matrix) -> ColumnSplit | None:
 
 
 def rows_at_once(matrix: Matrix) -> int:
-    """How many rows make a block: sparse rows that are not made dense, or ``MOST_BLOCK_ENTRIES``."""
-    return dense_rows_at_once(matrix.shape[1]) if pays_dense(matrix) else SPARSE_ROWS_PER_BLOCK
+    """How many rows make a block: sparse rows that are not made dense, or few enough for both limits above."""
+    if not pays_dense(matrix):
+        return SPARSE_ROWS_PER_BLOCK
+    n_columns = matrix.shape[1]
+    return min(dense_rows_at_once(n_columns), max(16, math.isqrt(MOST_BLOCK_PRODUCTS // max(1, n_columns))))
 
 
 def dense_rows_at_once(n_columns: int) -> int:

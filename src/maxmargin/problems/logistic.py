@@ -17,8 +17,32 @@ MAX_INTERCEPT_STEPS = 60
 RADIUS_FACTOR = 10.0
 
 
+class LogisticLosses:
+    """What problems with logistic losses share, of two classes or of several."""
+
+    points: Points
+    weights: np.ndarray
+    C: float
+    fit_intercept: bool
+
+    @property
+    def is_penalised(self) -> bool:
+        """Whether the coefficients have the penalty ||w||²/2."""
+        return not math.isinf(self.C)
+
+    @property
+    def loss_factor(self) -> float:
+        """The factor on the losses: C, or 1 where the coefficients are not penalised."""
+        return self.C if self.is_penalised else 1.0
+
+    @cached_property
+    def columns(self) -> ColumnStatistics:
+        """Offsets and standard deviations of the columns."""
+        return column_statistics(self.points, self.weights, self.fit_intercept)
+
+
 @dataclass(frozen=True)
-class LogisticProblem:
+class LogisticProblem(LogisticLosses):
     r"""Logistic regression in primal and dual form: w·x + b is the logarithm of the odds.
 
     .. math:: \min_{w, b} \tfrac12 \lVert w \rVert^2 + C \sum_i c_i \log(1 + e^{-y_i (w \cdot x_i + b)})
@@ -47,16 +71,6 @@ class LogisticProblem:
     C: float = math.inf
     fit_intercept: bool = True
 
-    @property
-    def loss_factor(self) -> float:
-        """The factor on the losses: C, or 1 where w is not penalised."""
-        return self.C if self.is_penalised else 1.0
-
-    @property
-    def is_penalised(self) -> bool:
-        """Whether w has the penalty ||w||²/2."""
-        return not math.isinf(self.C)
-
     def of_block(self, points: Points, signs: np.ndarray, weights: np.ndarray) -> "LogisticProblem":
         """The same losses and penalty on other rows."""
         return replace(self, points=points, signs=signs, weights=weights)
@@ -64,11 +78,6 @@ class LogisticProblem:
     def without_rows(self) -> "LogisticProblem":
         """The losses and the penalty alone."""
         return self.of_block(Points(np.empty((0, self.points.n_columns))), np.empty(0), np.empty(0))
-
-    @cached_property
-    def columns(self) -> ColumnStatistics:
-        """Offsets and standard deviations of the columns."""
-        return column_statistics(self.points, self.weights, self.fit_intercept)
 
     def losses(self, scores: np.ndarray) -> np.ndarray:
         """c_i log(1 + exp(-y_i f_i)), without overflow."""

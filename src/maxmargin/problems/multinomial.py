@@ -8,7 +8,7 @@ import numpy as np
 
 from maxmargin.data import Points
 from maxmargin.data.interruption import check_interruption
-from maxmargin.problems.column_statistics import ColumnStatistics, column_statistics
+from maxmargin.problems.logistic import LogisticLosses
 
 # Newton steps for the intercepts: convergence is quadratic.
 MAX_INTERCEPT_STEPS = 60
@@ -17,7 +17,7 @@ INTERCEPT_WITHOUT_WEIGHT = -64.0
 
 
 @dataclass(frozen=True)
-class MultinomialProblem:
+class MultinomialProblem(LogisticLosses):
     r"""Multinomial logistic regression in primal and dual form: f_k(x) = w_k·x + b_k, probabilities by softmax.
 
     .. math:: \min_{W, b} \tfrac12 \lVert W \rVert_F^2
@@ -48,21 +48,6 @@ class MultinomialProblem:
     n_classes: int
     C: float = 1.0
     fit_intercept: bool = True
-
-    @property
-    def loss_factor(self) -> float:
-        """The factor on the losses: C, or 1 where W is not penalised."""
-        return self.C if self.is_penalised else 1.0
-
-    @property
-    def is_penalised(self) -> bool:
-        """Whether W has the penalty ||W||²/2."""
-        return not math.isinf(self.C)
-
-    @cached_property
-    def columns(self) -> ColumnStatistics:
-        """Offsets and standard deviations of the columns."""
-        return column_statistics(self.points, self.weights, self.fit_intercept)
 
     @cached_property
     def class_weights(self) -> np.ndarray:

@@ -11,13 +11,20 @@ import numpy as np
 from maxmargin.data import ClassPair, ClassPairs
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.interruption import check_interruption
-from maxmargin.problems.kernel_expansion import KernelExpansion, each_block, rows_at_once, run_jobs, split_of
+from maxmargin.problems.kernel_expansion import (
+    KEPT_ENTRIES,
+    KernelExpansion,
+    each_block,
+    rows_at_once,
+    run_jobs,
+    split_of,
+)
 from maxmargin.problems.kernel_svm import KernelSVMProblem
 from maxmargin.problems.kernels import Kernel, built_in
 from maxmargin.problems.linear_svm import hinge, weights_of
 from maxmargin.problems.sparse_products import ColumnSplit
 
-# Entries of the kernel matrix of all rows up to which it is evaluated as a whole: 32 megabytes in float64.
+# Kernel values of all rows with the support up to which they are evaluated together: 32 megabytes in float64.
 MOST_ENTRIES = 1 << 22
 # Kernel values up to which those of all classes are one block, and from which on they are evaluated in threads.
 ENTRIES_OF_BLOCK = 1 << 16
@@ -97,7 +104,7 @@ class PairProblems(Sequence[KernelSVMProblem]):
             beta, cut = betas[pair], sizes[first]
             halves[first, second], halves[second, first] = beta[:cut], beta[cut:]
         scores: dict[tuple[int, int], np.ndarray] = {}
-        if built_in(self.kernel) and self.pairs.points.n_rows**2 <= MOST_ENTRIES:
+        if built_in(self.kernel):
             scores = self._scores_at_once(halves)
         for own in range(len(sizes)) if not scores else ():
             others = [other for other in range(len(sizes)) if other != own]
@@ -106,7 +113,10 @@ class PairProblems(Sequence[KernelSVMProblem]):
         return [np.concatenate([scores[first, second], scores[second, first]]) for first, second in self.pairs.pairs]
 
     def _scores_at_once(self, halves: dict[tuple[int, int], np.ndarray]) -> dict[tuple[int, int], np.ndarray]:
-        """The scores of every class in its pairs, for few rows: their kernel values with the whole support, once."""
+        """The scores of every class in its pairs, by its kernel values with the whole support; none if these are many.
+
+        They are evaluated once.
+        """
         rows, cuts = self.pairs.rows_by_class
         n_classes = len(cuts) - 1
         duals = np.zeros((n_classes, rows.size))
@@ -114,6 +124,9 @@ class PairProblems(Sequence[KernelSVMProblem]):
             duals[other, cuts[own] : cuts[own + 1]] = half
         used = duals.any(axis=0)
         support = duals[:, used]
+        n_support = support.shape[1]
+        if rows.size * n_support > MOST_ENTRIES or n_support * self._points.longest_row > KEPT_ENTRIES:
+            return {}
         expansion = KernelExpansion(self.kernel, self._points.matrix, rows[used], support.T, split=self._split)
         columns = np.concatenate([[0], np.cumsum(used)])[cuts].tolist()
         of_class = [slice(first, last) for first, last in pairwise(columns)]

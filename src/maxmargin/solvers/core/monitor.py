@@ -114,6 +114,10 @@ class Monitor:
         """Whether a limit or an interrupt ends the run now."""
         return self.check_limits() is not None
 
+    def status_when_stopped(self) -> Status:
+        """The status of a run that had to stop in the middle of a step: the limit, or an interrupt from outside."""
+        return self.check_limits() or Status.INTERRUPTED
+
     def call(self, function: Callable[[], ReturnT], n_operations: float) -> ReturnT | None:
         """Call a library's function that cannot be stopped; None where the run has to stop before it returns.
 

@@ -9,9 +9,9 @@ class StallTest:
     """Whether a run still makes progress.
 
     Progress is a relative gap below ``gap_factor`` times the last one that counted, or a dual value above
-    ``dual_factor`` times it, or a primal value below ``primal_factor`` times the least one. A run has stalled once
-    its work exceeds that at the last progress by ``patience``. The unit of work is the solver's: epochs, Newton
-    steps, blocks.
+    ``dual_factor`` times it, or a primal value that is smaller than the least one by 1 - ``primal_factor`` of its size.
+    A run has stalled once its work exceeds that at the last progress by ``patience``. The unit of work is the
+    solver's: epochs, Newton steps, blocks.
 
     A solver whose gap is not monotone takes smaller steps of one of its values as progress, too: ``gap_share`` is the
     share of the remaining gap by which the dual value must have risen, or the primal value fallen, since the last
@@ -60,7 +60,9 @@ class StallTest:
         ``idle`` counts the updates without progress since the last one with it.
         """
         gap, dual = result.relative_gap, result.dual
-        progress = gap < self.gap_factor * self._gap or result.primal < self.primal_factor * self._primal
+        # Values below zero fall by the same share of their size.
+        primal_factor = self.primal_factor if self._primal > 0.0 else 2.0 - self.primal_factor
+        progress = gap < self.gap_factor * self._gap or result.primal < primal_factor * self._primal
         if math.isfinite(self.dual_factor):
             progress |= dual > self.dual_factor * max(0.0, self._dual)
         if self.gap_share is not None:

@@ -24,7 +24,8 @@ from maxmargin.problems.nu_svm import NEGLIGIBLE_SHARE, NuSVMProblem
 from maxmargin.solvers.core import Monitor, Options, Positions, Result, Status, solver, stage
 from maxmargin.solvers.kernel import smo_full_matrix
 from maxmargin.solvers.kernel.base import VIOLATION_SHARE, SMOBase, SMOOptions, patience_on_sets, stall_test
-from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelRows, StoredKernel, add_in_time
+from maxmargin.solvers.kernel.kernel_cache import KernelRows, StoredKernel, add_in_time
+from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN
 from maxmargin.solvers.kernel.smo import (
     ROWS_PER_SAMPLED,
     SETS_TO_SHRINK,

@@ -31,7 +31,8 @@ from maxmargin.solvers.kernel.base import (
     stall_test,
 )
 from maxmargin.solvers.kernel.free_duals import FreeSteps, ascend_working_set
-from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelCache, KernelMatrix, add_in_time
+from maxmargin.solvers.kernel.kernel_cache import KernelCache, add_in_time
+from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelMatrix
 
 # The most duals in a working set, apart from free ones.
 WORKING_SET = 1024
@@ -74,7 +75,7 @@ def solve(
             with ending_when(monitor.must_stop):
                 run = SMORun(problem, options, monitor, best, engine, None if start is None else start.beta)
         except InterruptedPassError:
-            best.status = monitor.check_limits() or Status.INTERRUPTED
+            best.status = monitor.status_when_stopped()
             return best
         best.status = run.run()
     return best
@@ -121,7 +122,7 @@ class SMORun(SMOBase[KernelSVMProblem, float]):
     def run(self) -> Status:
         """Optimise working sets until the termination test ends the run."""
         if self.n_sets == 0 and not self._begin():
-            return self.monitor.check_limits() or Status.INTERRUPTED
+            return self.monitor.status_when_stopped()
         while True:
             up, down = self.measured_gradients()
             status = self.check(self.stall, self.n_sets, can_move=self.violation > self.rounding)

@@ -7,7 +7,7 @@ import numpy as np
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.interruption import InterruptedPassError, ending_when
 from maxmargin.engine.threads import RangeThreads
-from maxmargin.loops.smo import Duals, WorkingSets, ascend_working_sets
+from maxmargin.loops.smo import Duals, Segments, WorkingSets, ascend_working_sets
 from maxmargin.problems.kernel_svm import KernelProblem, KernelSVMProblem
 from maxmargin.solvers.core import Monitor, Result, Status, solver, stage
 from maxmargin.solvers.kernel.base import (
@@ -18,15 +18,12 @@ from maxmargin.solvers.kernel.base import (
     initial_result,
     stall_test,
 )
-from maxmargin.solvers.kernel.free_duals import FEWEST_STEPS, FreeSteps
+from maxmargin.solvers.kernel.free_duals import FEWEST_STEPS, KEPT, SMALL_SET, FreeSteps
 from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelMatrix
 
 # The most rows, and the share of the cache that their kernel matrix may take.
 MOST_ROWS = 4096
 SHARE_OF_CACHE = 0.5
-# Duals that are new in a working set, and free duals kept from the one before.
-WORKING_SET = 96
-KEPT = 1024
 # Working sets, kernel rows that they may update, and steps on pairs between two termination tests: some tenths of a
 # second.
 SETS_PER_CHECK = 256
@@ -87,7 +84,7 @@ def kernel_matrix(problem: KernelProblem, options: SMOOptions, monitor: Monitor)
 def working_sets(n_rows: int, max_steps: float, violation: float, options: SMOOptions) -> WorkingSets:
     """How a call on a kernel matrix of so many rows chooses working sets; a negative ``tol`` requires no gap."""
     return WorkingSets(
-        size=WORKING_SET,
+        size=SMALL_SET,
         kept=KEPT,
         share=VIOLATION_SHARE,
         most=min(SETS_PER_CHECK, ROWS_PER_CHECK // n_rows + 1),
@@ -127,7 +124,7 @@ class FullMatrixRun(SMOBase[KernelSVMProblem, float]):
     def run(self) -> Status:
         """Make steps until the termination test ends the run; without a matrix there is no time for any."""
         if self.gram is None and self.continues:
-            return self.monitor.check_limits() or Status.STALLED
+            return self.monitor.status_when_stopped()
         if self.gram is None:
             return self.check(self.stall, 0, can_move=True) or self.monitor.status_at_end(self.best, self.options)
         return self._make_steps(self.gram)
@@ -145,7 +142,7 @@ class FullMatrixRun(SMOBase[KernelSVMProblem, float]):
                 replace(options, tol=-1.0 if problem.hard else options.tol, max_violation=self.accepted_violation),
             )
             beta, residuals = self.beta.copy(), self.residuals.copy()
-            n_steps, self.violation, _ = ascend_working_sets(gram, duals, targets, sets)
+            n_steps, self.violation, _ = ascend_working_sets(gram, Segments(0, targets.size, 0), duals, targets, sets)
             best.n_iter += n_steps
             self.scores = targets - self.residuals
             # The duals may be at the goal already: multiplied by a factor, or after a Newton step, they violate less

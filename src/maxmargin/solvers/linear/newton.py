@@ -25,32 +25,39 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin.data.blas import one_blas_thread
-from maxmargin.engine import Answer, Block, Engine, MemoryEngine, Threads, row_task
+from maxmargin.engine import Answer, Engine, MemoryEngine, Threads
 from maxmargin.loops.newton import (
     LINEAR_NEGATIVE,
     LINEAR_POSITIVE,
     LOSS,
     MOVED,
-    N_TOTALS,
     NEGATIVE,
     POSITIVE,
     QUADRATIC_NEGATIVE,
     QUADRATIC_POSITIVE,
     DualSums,
-    RowVectors,
-    derivative_along_step,
-    derivative_at_full_step,
-    derivatives_along_step,
-    evaluate,
-    mark_working_set,
 )
 from maxmargin.loops.newton_run import DUAL_FACTOR, FEW_STEPS, GRADIENT_SHARE, INNER_STEPS
 from maxmargin.problems.linear_svm import LinearSVMProblem, balancing_factors
 from maxmargin.solvers.core import Monitor, Options, Result, StallTest, Status, solver, stage
-from maxmargin.solvers.core.hessian import fill_scores
 from maxmargin.solvers.linear import small_newton
 from maxmargin.solvers.linear.initial_point import InitialPoint, StartingPoint, initial_point
 from maxmargin.solvers.linear.line_search import ENOUGH, root_along
+from maxmargin.solvers.linear.newton_blocks import (
+    copy_vector,
+    derivative_at_full_step_of_block,
+    derivatives_along_step_of_block,
+    difference,
+    evaluate_block,
+    keep_duals,
+    largest_change,
+    mark_working_set_of_block,
+    rescore,
+    split_sums,
+    sum_of_duals,
+    sum_of_losses,
+    total_of,
+)
 from maxmargin.solvers.linear.newton_system import NewtonSystem, count_free
 from maxmargin.solvers.linear.subsample import GAP_OF_SAMPLE, initial_point_from_subsample, subsample
 
@@ -232,7 +239,7 @@ class NewtonRun:
 
     def ask_final_scores(self, *, all_moved: bool) -> Answer[list[float]]:  # noqa: ARG002
         """Ask for all scores at the end of an outer step, and their largest changes; steps may have moved all."""
-        return self.engine.ask_all(_rescore, self.w, self.b, writes=("scores",))
+        return self.engine.ask_all(rescore, self.w, self.b, writes=("scores",))
 
     def share_of_new_duals(
         self,
@@ -256,7 +263,7 @@ class NewtonRun:
         engine = self.engine
         whole = self.proximal_problem(engine)
         evaluation = whole.ask_evaluation()
-        n_working = engine.ask(_mark_working_set, self.sigma, self.radius, writes=("start", "working_set"))
+        n_working = engine.ask(mark_working_set_of_block, self.sigma, self.radius, writes=("start", "working_set"))
         all_sums = whole.sums_of(evaluation)
         self.update_primal_incumbent(float(all_sums.totals[LOSS]))
         self.update_dual_incumbent(all_sums)
@@ -283,7 +290,7 @@ class NewtonRun:
         change = max(changes.value)
         surprised = change > SURPRISE * self.radius
         if not surprised:
-            engine.do(_copy, "duals", "centers", writes=("centers",))
+            engine.do(copy_vector, "duals", "centers", writes=("centers",))
         self.radius = (
             CAUTION * change if surprised or math.isinf(self.radius) else max(CAUTION * change, 0.1 * self.radius)
         )
@@ -320,7 +327,7 @@ class NewtonRun:
         if value > self.best.dual:
             self.best.dual = value
             self.best.beta = self.engine["best_duals"]  # type: ignore[assignment]
-            self.engine.do(_keep_duals, share, multiple * up, multiple * down, writes=("best_duals",))
+            self.engine.do(keep_duals, share, multiple * up, multiple * down, writes=("best_duals",))
 
 
 class ProximalProblem:
@@ -411,11 +418,11 @@ class ProximalProblem:
         quadratic = float(step @ step) + run.rho * (step_b * step_b)
 
         def derivatives(lengths: Sequence[float]) -> np.ndarray:
-            found = self.engine.sum(_derivatives_along_step, self.sigma, lengths)
+            found = self.engine.sum(derivatives_along_step_of_block, self.sigma, lengths)
             result: np.ndarray = linear + np.array(lengths) * quadratic - found
             return result
 
-        at_full_step = self.engine.ask(_derivative_at_full_step, self.sigma, step, step_b, writes=("changes",))
+        at_full_step = self.engine.ask(derivative_at_full_step_of_block, self.sigma, step, step_b, writes=("changes",))
         self.length = self.find_root(
             derivatives, derivative_at_zero, lambda: linear + quadratic - float(at_full_step.value)
         )
@@ -434,119 +441,3 @@ class ProximalProblem:
         ``derivative_at_one`` returns an answer that was asked for before.
         """
         return root_along(lambda t: float(derivatives((t,))[0]), derivative_at_zero, derivative_at_one(), ENOUGH)
-
-
-# Tasks on a block of rows.
-
-
-def _vectors_of(block: Block[LinearSVMProblem], sigma: float) -> RowVectors:
-    vectors = block.vectors
-    return RowVectors(
-        block.index,
-        vectors["scores"],
-        # Only a line search and what follows it read the changes.
-        vectors.get("changes", vectors["scores"]),
-        vectors["centers"],
-        vectors["duals"],
-        vectors["free"],
-        sigma,
-    )
-
-
-def evaluate_block(block: Block[LinearSVMProblem], sigma: float, length: float) -> np.ndarray:
-    """Move the scores by a length of the step, and compute the proximal duals there; return their sums."""
-    problem = block.problem
-    memory = np.zeros(N_TOTALS + 2 * problem.points.n_columns)
-    sums = split_sums(memory, problem.points.n_columns)
-    evaluate(problem.points.rows, problem.loss, _vectors_of(block, sigma), length, sums)
-    return memory
-
-
-def _derivative_at_full_step(block: Block[LinearSVMProblem], sigma: float, step: np.ndarray, step_b: float) -> float:
-    problem = block.problem
-    value: float = derivative_at_full_step(problem.points.rows, problem.loss, _vectors_of(block, sigma), step, step_b)
-    return value
-
-
-def _derivatives_along_step(block: Block[LinearSVMProblem], sigma: float, lengths: Sequence[float]) -> np.ndarray:
-    vectors = _vectors_of(block, sigma)
-    if len(lengths) == 1:
-        return np.array([derivative_along_step(block.problem.loss, vectors, lengths[0])])
-    order = np.argsort(lengths)
-    totals = np.zeros(len(lengths))
-    # Short steps, those up to 1, and longer ones.
-    ordered = np.array(lengths)[order]
-    cuts = np.unique(np.append(np.searchsorted(ordered, [0.0, 0.1, 1.0], side="right"), len(lengths)))
-    derivatives_along_step(block.problem.loss, vectors, ordered, cuts, totals)
-    return totals[np.argsort(order)]
-
-
-@row_task
-def _mark_working_set(block: Block[LinearSVMProblem], sigma: float, radius: float) -> int:
-    """Mark the rows whose duals move if scores change by up to ``radius``; return their number."""
-    block["start"][:] = block["scores"]
-    if math.isinf(radius):
-        block["working_set"][:] = True
-    else:
-        mark_working_set(block.problem.loss, _vectors_of(block, sigma), radius, block["working_set"])
-    return int(np.count_nonzero(block["working_set"]))
-
-
-def _rescore(block: Block[LinearSVMProblem], w: np.ndarray, b: float) -> float:
-    """Compute all scores; return their largest change in the outer step."""
-    fill_scores(block, w, b, "scores")
-    return largest_change(block)
-
-
-@row_task
-def largest_change(block: Block[LinearSVMProblem]) -> float:
-    """The largest change of a score in the outer step."""
-    return float(np.abs(block["scores"] - block["start"]).max(initial=0.0))
-
-
-@row_task
-def sum_of_losses(block: Block[LinearSVMProblem]) -> float:
-    """The sum of the losses, divided by C."""
-    part = block.problem.part(block.rows)
-    return float(part.losses(block["scores"]).sum()) / part.C
-
-
-@row_task
-def _copy(block: Block[LinearSVMProblem], source: str, target: str) -> None:
-    block[target][:] = block[source]
-
-
-@row_task
-def _keep_duals(block: Block[LinearSVMProblem], share: float, up: float, down: float) -> None:
-    """Keep multiples of the positive and of the negative duals as dual incumbent, or as this share of it."""
-    duals, best = block["duals"], block["best_duals"]
-    if share == 1.0:
-        np.multiply(duals, up, out=best)
-        if down != up:
-            np.multiply(duals, down, out=best, where=duals < 0.0)
-    else:
-        best *= 1.0 - share
-        best += share * np.where(duals < 0.0, down, up) * duals
-
-
-# Sums over the rows.
-
-
-def split_sums(memory: np.ndarray, size: int) -> DualSums:
-    """The sums that lie one after the other in an array."""
-    return DualSums(memory[:N_TOTALS], memory[N_TOTALS : N_TOTALS + size], memory[N_TOTALS + size :])
-
-
-def total_of(first: DualSums, second: DualSums) -> DualSums:
-    """The sums over two sets of rows together."""
-    return DualSums(*(a + b for a, b in zip(first, second, strict=True)))
-
-
-def difference(whole: DualSums, part: DualSums) -> DualSums:
-    """The sums over the rows that are not in the part."""
-    return DualSums(*(a - b for a, b in zip(whole, part, strict=True)))
-
-
-def sum_of_duals(sums: DualSums) -> float:
-    """sum beta_i"""
-    return float(sums.totals[POSITIVE] - sums.totals[NEGATIVE])

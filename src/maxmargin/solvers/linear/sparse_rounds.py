@@ -100,7 +100,7 @@ class SparseRounds(Generic[InterceptT]):
                     self.screen()
                 self.make_steps()
             except InterruptedPassError:
-                return self.monitor.check_limits() or Status.INTERRUPTED
+                return self.monitor.status_when_stopped()
             self.best.n_iter += 1
 
     @property

@@ -19,8 +19,9 @@ from maxmargin.data.interruption import InterruptedPassError, check_interruption
 from maxmargin.loops.perceptron import kernel_block_epoch
 from maxmargin.problems.kernel_perceptron import KernelPerceptronProblem
 from maxmargin.problems.kernels import refuse_unless_finite
-from maxmargin.solvers.core import Monitor, Positions, Result, Status, solver
-from maxmargin.solvers.kernel.kernel_matrix import KernelCache, KernelMatrix
+from maxmargin.solvers.core import Monitor, Positions, Result, solver
+from maxmargin.solvers.kernel.kernel_cache import KernelCache
+from maxmargin.solvers.kernel.kernel_matrix import KernelMatrix
 from maxmargin.solvers.perceptron.epochs import Epoch, EpochRun, result_of, run_epochs
 from maxmargin.solvers.perceptron.result import EpochOptions, PerceptronResult, Start, start_of
 
@@ -66,7 +67,7 @@ def solve(
         with ending_when(monitor.must_stop):
             run.load_columns()
     except InterruptedPassError:
-        return result_of(run, monitor.check_limits() or Status.INTERRUPTED, [])
+        return result_of(run, monitor.status_when_stopped(), [])
     return run_epochs(run, options, monitor)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.linalg as sl
 
 from maxmargin.loops.lasso import descend_with_gram
+from maxmargin.solvers.core import StallTest
 
 # With the Gram matrix: epochs between two attempts to solve for the signs at hand, and the most attempts.
 EPOCHS_PER_ATTEMPT = 30
@@ -50,8 +51,8 @@ def solve_given_gram(
     positive : bool, default=False
         Whether no coefficient may be negative.
     """
-    least, idle, n_singular = math.inf, 0, 0
-    for _ in range(MAX_ATTEMPTS):
+    stall, least, n_singular = StallTest(ATTEMPTS_WITHOUT_PROGRESS), math.inf, 0
+    for attempt in range(1, MAX_ATTEMPTS + 1):
         signs = np.sign(beta)
         descend_with_gram(gram, gradient, beta, lam, positive, EPOCHS_PER_ATTEMPT)
         cheap = np.count_nonzero(beta) <= CHEAP_SYSTEM or (signs == np.sign(beta)).all()
@@ -60,8 +61,9 @@ def solve_given_gram(
         at_zero = (gradient if positive else np.abs(gradient)) - lam
         violations = np.where(beta != 0.0, np.abs(gradient - lam * np.sign(beta)), at_zero)
         violation = float(violations.max())
-        least, idle = (violation, 0) if violation < PROGRESS * least else (least, idle + 1)
-        if violation <= goal or idle >= ATTEMPTS_WITHOUT_PROGRESS or stopped():
+        progress = violation < PROGRESS * least
+        least = violation if progress else least
+        if violation <= goal or stall.count(progress, attempt) or stopped():
             break
 
 

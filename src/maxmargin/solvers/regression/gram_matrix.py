@@ -131,8 +131,12 @@ class GramMatrix:
             return False
         if not self._is_sparse or (self._position[chosen] >= 0).all():
             return True
-        entries = np.bincount(self.errors.sparse_columns[:, chosen].indices, minlength=1).astype(np.float64)
-        return float(entries @ entries) <= PRODUCTS_PER_ENTRY * float(entries.sum())
+        is_chosen, total, products = np.zeros(self._position.size, dtype=bool), 0, 0
+        is_chosen[chosen] = True
+        for rows in self._sparse_blocks():
+            counts = np.bincount(np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))[is_chosen[rows.indices]])
+            total, products = total + int(counts.sum()), products + int(counts @ counts)
+        return products <= PRODUCTS_PER_ENTRY * total
 
     def among(self, chosen: np.ndarray) -> np.ndarray:
         """Return the Gram matrix of these columns."""
@@ -160,16 +164,25 @@ class GramMatrix:
     def _between(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         if not self._is_sparse:
             return self._dense_products(left, right)
-        means, columns = self.errors.column_means, self.errors.sparse_columns
-        transposed = columns[:, left].astype(np.float64).T
-        products = np.zeros((left.size, right.size))
-        for first in range(0, right.size, SPARSE_COLUMNS):
-            if self.stopped():
-                break
-            piece = slice(first, first + SPARSE_COLUMNS)
-            widened = columns[:, right[piece]].astype(np.float64)
-            products[:, piece] = (transposed @ _times_weights(self.errors, widened)).toarray()
-        return products - self.errors.total_weight * np.outer(means[left], means[right])
+        errors, products = self.errors, np.zeros((left.size, right.size))
+        # The rows, not the columns: copies of a few rows at a time need no memory for the whole matrix.
+        for rows in self._sparse_blocks(left.size * right.size):
+            transposed = rows[:, left].T
+            for first in range(0, right.size, SPARSE_COLUMNS):
+                if self.stopped():
+                    return products
+                piece = slice(first, first + SPARSE_COLUMNS)
+                products[:, piece] += (transposed @ rows[:, right[piece]]).toarray()
+        return products - errors.total_weight * np.outer(errors.column_means[left], errors.column_means[right])
+
+    def _sparse_blocks(self, least: int = 0) -> Iterator[SparseMatrix]:
+        """Blocks of sparse rows in float64, times the roots of the weights, of ``least`` entries or some more."""
+        matrix, weights = self._matrix, self.errors.weights
+        assert is_sparse(matrix)
+        entries_per_row = matrix.nnz / max(1, matrix.shape[0])
+        for part in row_blocks(matrix.shape[0], entries_per_row * min(1.0, BLOCK_ENTRIES / max(1, least))):
+            rows = matrix[part].astype(np.float64, copy=False)
+            yield rows if weights is None else sp.diags_array(np.sqrt(weights[part])) @ rows
 
     def _dense_products(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         total = np.zeros((left.size, right.size))
@@ -196,8 +209,3 @@ def _centred(errors: SquaredErrors, matrix: Matrix, part: slice, chosen: np.ndar
         rows = rows - errors.column_means[chosen]
     rows = rows.astype(np.float64, copy=False)
     return rows if errors.weights is None else rows * np.sqrt(errors.weights[part])[:, None]
-
-
-def _times_weights(errors: SquaredErrors, matrix: SparseMatrix) -> SparseMatrix:
-    weighted: SparseMatrix = matrix if errors.weights is None else sp.diags_array(errors.weights) @ matrix
-    return weighted

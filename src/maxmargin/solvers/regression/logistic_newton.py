@@ -22,6 +22,7 @@ from maxmargin.loops.logistic_run import (
     FIRST_REDUCTION,
     MAX_SEARCH_STEPS,
     NEAR_MINIMUM,
+    narrowed,
 )
 from maxmargin.problems.logistic import LogisticProblem
 from maxmargin.solvers.core import Monitor, Options, Result, Status, solver, stage
@@ -200,15 +201,5 @@ def _step_length(derivatives: Callable[[float], tuple[float, float]], at_start: 
         derivative, curvature = derivatives(t)
         if abs(derivative) <= DERIVATIVE_SHARE * abs(at_start) and derivative <= NEAR_MINIMUM * curvature * t:
             return t
-        low, high = (t, high) if derivative < 0.0 else (low, t)
-        new = t - derivative / curvature if curvature > 0.0 else math.inf
-        if math.isinf(high):
-            t = min(new if new > low else 2.0 * low, 8.0 * t)
-        elif low < new < high and (number % 2 == 0 or new <= 0.5 * (low + high)):
-            t = new
-        elif low > 0.0:
-            t = math.sqrt(low) * math.sqrt(high)
-        else:
-            # Newton steps alone would be slow where the derivative falls exponentially.
-            t, reduction = reduction * high, reduction * reduction
+        low, high, t, reduction = narrowed(low, high, t, reduction, derivative, curvature, number)
     return low

@@ -93,7 +93,7 @@ class SparseMultinomialRun(SparseRounds[np.ndarray]):
             with ending_when(self.monitor.must_stop):
                 return self._make_rounds()
         except InterruptedPassError:
-            return self.monitor.check_limits() or Status.INTERRUPTED
+            return self.monitor.status_when_stopped()
 
     def make_steps(self) -> None:
         """Make a joint step in the working sets of all classes, or one in that of each."""

@@ -46,7 +46,7 @@ def decide(problem: HardMarginProblem, found: Result[float], options: Options, m
         with ending_when(monitor.must_stop):
             return _decide(problem, found, options, monitor)
     except InterruptedPassError:
-        found.status = monitor.check_limits() or Status.INTERRUPTED
+        found.status = monitor.status_when_stopped()
         return found
 
 
