@@ -159,6 +159,7 @@ def test_gram_matrices_ask_whether_to_stop(container, monkeypatch):
         rng.random(40),
     )
     monkeypatch.setattr(hessian, "GATHERED_ENTRIES", 3 * 8)
+    monkeypatch.setattr(hessian, "FEWEST_ENTRIES", 0)
     whole = hessian.signed_gram(points, index, weights, None)
     monkeypatch.setattr(hessian, "GRAM_OPERATIONS", 9 * 8)
     asked = []
