@@ -50,7 +50,7 @@ def stored_rows(
     """
     from maxmargin.data.memory import available_memory, gigabytes
     from maxmargin.files import read_blocks
-    from maxmargin.files.atomic import DISK_FULL
+    from maxmargin.files.atomic import NO_ROOM
     from maxmargin.files.compression import STANDARD_INPUT, name_of
     from maxmargin.files.file_blocks import is_pattern, matching_files, memory_to_train
     from maxmargin.files.remote import is_address, local_or_address
@@ -83,7 +83,7 @@ def stored_rows(
     try:
         return read_blocks(list(paths), target=target, zero_based=zero_based, table=table).store(path)
     except OSError as error:
-        if error.errno in DISK_FULL and error.strerror:
+        if error.errno in NO_ROOM and error.strerror:
             error.strerror += ", by --store-dir"
         raise
 

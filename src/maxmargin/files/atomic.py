@@ -20,8 +20,9 @@ except ImportError:
 
 # Seconds since the last write after which a temporary file may be of a dead run: a new one is locked at once.
 YOUNGEST_PART = 60.0
-# Errors of a disk that takes no more.
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# Errors of a disk that has no room, and those of one that takes no more for any reason.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+DISK_FULL = (*NO_ROOM, errno.EFBIG)
 # Constants of Linux's renameat2: paths are relative to the working folder; exchange two paths.
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 

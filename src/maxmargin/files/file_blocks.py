@@ -16,7 +16,7 @@ import numpy as np
 
 from maxmargin.data.memory import available_memory, gigabytes
 from maxmargin.data.user_warnings import warn_user
-from maxmargin.files.atomic import DISK_FULL
+from maxmargin.files.atomic import NO_ROOM
 from maxmargin.files.columns import CATEGORY, Column, TableOptions, Unseen, is_number, refuse_ambiguous, understand
 from maxmargin.files.compression import STANDARD_INPUT, kind_of, open_bytes
 from maxmargin.files.data_file import DataFile, are_whole, as_labels, table_format
@@ -295,7 +295,7 @@ class FileBlocks:
         try:
             store_blocks(path, rows, self.names, None if self.kind == "store" else self._description())
         except OSError as error:
-            if error.errno in DISK_FULL and error.strerror:
+            if error.errno in NO_ROOM and error.strerror:
                 error.strerror += f" for this store: {about}"
             raise
 
