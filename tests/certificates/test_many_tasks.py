@@ -80,6 +80,15 @@ def test_gaps_of_pairs_are_those_of_each_alone(parameters):
         found[k].check(alone)
 
 
+def test_two_largest_of_tasks_are_those_of_each():
+    values = np.array([3.0, 1.0, 3.0, 5.0, 2.0, 4.0, -1.0, -1.0, 7.0])
+    tasks = ManyTasks([3, 3, 2, 1])
+    found = tasks.two_largest(values)
+    assert found[:3] == [[3.0, 3.0], [4.0, 5.0], [-1.0, -1.0]]
+    # Of one row there is no second.
+    assert found[3] == [-math.inf, 7.0]
+
+
 def test_sums_of_tasks_are_exact():
     generator = np.random.default_rng(0)
     sizes = [1, 7, 40, 3]
