@@ -51,7 +51,7 @@ EPOCHS_PER_CENTRE = 3
 FIRST_CHECK, FIRST_CHECK_OF_PACE = 4.0, 1.0
 # The first of these measurements is later where the estimate is below the goal times the second number, and more than a
 # share of the rows are active: the epochs then reach the goal first, and the estimate misses few rows.
-FIRST_CHECK_IF_NEAR, NEAR, ACTIVE_SHARE = 8.0, 50.0, 0.25
+FIRST_CHECK_IF_NEAR, NEAR_THE_GOAL, ACTIVE_SHARE = 8.0, 50.0, 0.25
 SHARE_PER_CHECK, SHARE_PER_CHECK_OF_PACE = 0.5, 0.15
 EPOCHS_PER_CHECK = 30.0
 # The factor between the gap as measured and as estimated, which the last measurement gives, is at least the first; an
@@ -192,7 +192,8 @@ class CoordinateRun:
                 return Status.SOLVED
         while True:
             outcome = self._epochs(self._due(entries) - self.work)
-            self.is_near = outcome.gap <= NEAR * self._gap_to_check and self.n_active > ACTIVE_SHARE * self.order.size
+            self.is_near = outcome.gap <= NEAR_THE_GOAL * self._gap_to_check
+            self.is_near &= self.n_active > ACTIVE_SHARE * self.order.size
             if outcome.limit is None and outcome.largest > 0.0 and self._extrapolates and self.extrapolation.is_due:
                 # The violations of the last epoch are no longer those of the duals.
                 self.shrinking_threshold = math.inf if self.extrapolation.step() else self.shrinking_threshold
