@@ -248,17 +248,20 @@ def interrupt_handler() -> Iterator[StopRequest]:
 
     An exception in the middle of a call would lose the model. A second Ctrl-C is raised at once, as usual. A fit within
     another one shares its request. Outside the main thread, and where the program has a handler of its own, nothing is
-    changed.
+    changed. Where the process ignores Ctrl-C it stays ignored, but handlers of other signals may call this one.
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
     handler = _signal.getsignal(signal.SIGINT)
     outer: StopRequest | None = getattr(handler, "stop_requested", None) if in_main_thread else None
     stop_requested = outer or StopRequest()
-    if not in_main_thread or handler is not signal.default_int_handler:
+    is_ignored = handler == signal.SIG_IGN
+    if not in_main_thread or not (is_ignored or handler is signal.default_int_handler):
         yield stop_requested
         return
 
     def ask(number: int, frame: FrameType | None) -> None:
+        if is_ignored and number == signal.SIGINT:
+            return
         if stop_requested.is_set():
             signal.default_int_handler(number, frame)
         stop_requested.set()
@@ -268,6 +271,6 @@ def interrupt_handler() -> Iterator[StopRequest]:
     try:
         yield stop_requested
     finally:
-        _signal.signal(signal.SIGINT, signal.default_int_handler)
+        _signal.signal(signal.SIGINT, handler)
     if stop_requested.is_set():
         raise KeyboardInterrupt
