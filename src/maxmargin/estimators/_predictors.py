@@ -26,6 +26,7 @@ from maxmargin.estimators._precision import linear_scores
 from maxmargin.estimators._rows_elsewhere import lies_elsewhere
 from maxmargin.estimators._shared import plain
 
+
 def _is_calibrated(model: Any) -> bool:
     if hasattr(model, "calibration_"):
         return True
