@@ -40,8 +40,9 @@ ERRORS = (KeyboardInterrupt, MemoryError, RuntimeError)
 EVERY_STEP_ASKS = {
     "maxmargin.data.Points.small_rows": None,
     "maxmargin.solvers.kernel.smo_full_matrix.STEPS_PER_CHECK": 1,
-    "maxmargin.solvers.kernel.nu_smo.STEPS_PER_CHECK": 1,
+    "maxmargin.solvers.kernel.nu_smo.WORK_PER_CHECK": 1,
     "maxmargin.solvers.kernel.one_vs_one.WORK_PER_CALL": 1.0,
+    "maxmargin.solvers.linear.sparse.ENTRIES_PER_CALL": 1,
 }
 # So many places a fit is broken off at, at least; of linear systems that are solved once there are fewer checks.
 LEAST_PLACES = {"check": 10, "line": MOST_PLACES, "assignment": 10}

@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
-from maxmargin.loops.jit import jit
+from maxmargin.loops.jit import inlined, jit
 
 # Below these exp(x) is subnormal. In single precision it is replaced by the smallest normal number, negligible in every
 # sum of a training; in double precision by zero: far from all rows a prediction is exactly the intercept.
@@ -27,6 +27,8 @@ BIAS, SINGLE_BIAS = 1023, np.int32(127)
 FRACTION, SINGLE_FRACTION = 52, np.int32(23)
 SINGLE_LOG2_E, SINGLE_ZERO, SINGLE_ONE = np.float32(LOG2_E), np.float32(0.0), np.float32(1.0)
 A2, A3, A4, A5, A6, A7, A8, A9, A10, A11, A12, A13 = (1.0 / math.factorial(k) for k in range(2, 14))
+# Terms of the series of log(1 + x) below: the rest is less than half a unit in the last place.
+LOGARITHM_TERMS = 16
 B2, B3, B4, B5, B6, B7 = (np.float32(1.0 / math.factorial(k)) for k in range(2, 8))
 
 
@@ -96,6 +98,16 @@ def _exponential_of_single(x):
     total = total * z + SINGLE_ONE
     total = total * z + SINGLE_ONE
     return total * _single_of_bits((_bits_of_single(shifted) + SINGLE_BIAS) << SINGLE_FRACTION)
+
+
+@inlined
+def log_of_one_plus(x):
+    """log(1 + x) for 0 <= x <= 1 within some units in the last place: 2 artanh(x / (2 + x)), by its series."""
+    quotient = x / (2.0 + x)
+    square, total = quotient * quotient, 0.0
+    for k in range(LOGARITHM_TERMS, -1, -1):
+        total = total * square + 1.0 / (2 * k + 1)
+    return 2.0 * quotient * total
 
 
 @jit

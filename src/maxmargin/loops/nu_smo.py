@@ -67,10 +67,11 @@ def ascend_pairs_of_kind(gram, state, tol, max_steps):
         diagonal[k] = gram[k, k]
         for kind in range(2):
             set_terms(duals, bounds, kind, k, rise_terms, fall_terms)
+    n_kinds = 2 if bounds[1].max() > 0.0 else 1
     n_steps, unit = 0, unit_of(diagonal)
     while n_steps < max_steps:
         most, i, kind, violation = -np.inf, 0, 0, -np.inf
-        for candidate in range(2):
+        for candidate in range(n_kinds):
             top, place, least = extremes(residuals, rise_terms[candidate], fall_terms[candidate])
             if top - least > violation:
                 most, i, kind, violation = top, place, candidate, top - least

@@ -12,7 +12,7 @@ from maxmargin.data import ClassPair, ClassPairs
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.interruption import check_interruption
 from maxmargin.problems.kernel_expansion import (
-    KEPT_ENTRIES,
+    KEPT_SUPPORT_ENTRIES,
     KernelExpansion,
     each_block,
     rows_at_once,
@@ -125,7 +125,7 @@ class PairProblems(Sequence[KernelSVMProblem]):
         used = duals.any(axis=0)
         support = duals[:, used]
         n_support = support.shape[1]
-        if rows.size * n_support > MOST_ENTRIES or n_support * self._points.longest_row > KEPT_ENTRIES:
+        if rows.size * n_support > MOST_ENTRIES or n_support * self._points.longest_row > KEPT_SUPPORT_ENTRIES:
             return {}
         expansion = KernelExpansion(self.kernel, self._points.matrix, rows[used], support.T, split=self._split)
         columns = np.concatenate([[0], np.cumsum(used)])[cuts].tolist()

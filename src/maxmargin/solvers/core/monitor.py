@@ -254,18 +254,22 @@ class interrupt_handler:  # noqa: N801
 
     An exception in the middle of a call would lose the model. A second Ctrl-C is raised at once, as usual. A fit within
     another one shares its request. Outside the main thread, and where the program has a handler of its own, nothing is
-    changed. The context's value is the request.
+    changed. Where the process ignores Ctrl-C it stays ignored, but handlers of other signals may call this one. The
+    context's value is the request.
     """
 
     def __enter__(self) -> StopRequest:
         in_main_thread = threading.current_thread() is threading.main_thread()
-        handler = _signal.getsignal(signal.SIGINT)
+        handler = self._handler = _signal.getsignal(signal.SIGINT)
         outer: StopRequest | None = getattr(handler, "stop_requested", None) if in_main_thread else None
         stop_requested = self._stop_requested = outer or StopRequest()
-        self._is_set = in_main_thread and handler is signal.default_int_handler
+        is_ignored = handler == signal.SIG_IGN
+        self._is_set = in_main_thread and (is_ignored or handler is signal.default_int_handler)
         if self._is_set:
 
             def ask(number: int, frame: FrameType | None) -> None:
+                if is_ignored and number == signal.SIGINT:
+                    return
                 if stop_requested.is_set():
                     signal.default_int_handler(number, frame)
                 stop_requested.set()
@@ -276,6 +280,6 @@ class interrupt_handler:  # noqa: N801
 
     def __exit__(self, kind: type | None, *error: object) -> None:
         if self._is_set:
-            _signal.signal(signal.SIGINT, signal.default_int_handler)
+            _signal.signal(signal.SIGINT, self._handler)
             if kind is None and self._stop_requested.is_set():
                 raise KeyboardInterrupt

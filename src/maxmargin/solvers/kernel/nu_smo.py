@@ -40,11 +40,11 @@ from maxmargin.solvers.kernel.smo import (
 # New duals in a working set, and free ones that are kept from the last; up to so many rows are one working set.
 WORKING_SET = 512
 KEPT = 1024
-WHOLE = 768
+WHOLE = 3072
 # Rows that the cache holds whatever the memory: one new dual of each kind in each direction, and as many kept ones.
 FEWEST_CACHED = 8
-# Steps on pairs between two termination tests, some tenths of a second.
-STEPS_PER_CHECK = 100_000
+# Steps on pairs between two termination tests, times the rows of the working set: some tenths of a second.
+WORK_PER_CHECK = 1 << 27
 # Share of the first KKT violation to which a subsample is solved.
 SAMPLE_SHARE = 0.02
 
@@ -274,7 +274,7 @@ class NuRun(SMOBase[NuSVMProblem, np.ndarray]):
         gram, chosen, _ = self.rows.block(self._select(rise, fall), self.monitor)
         duals, before = self.duals[:, chosen], self.beta[chosen]
         state = TwoDuals(duals, self.bounds[:, chosen], self.problem.targets[chosen] - self.scores[chosen])
-        most = min(STEPS_PER_CHECK, STEPS_PER_DUAL * chosen.size)
+        most = min(max(1, WORK_PER_CHECK // chosen.size), STEPS_PER_DUAL * chosen.size)
         most = int(min(most, max(1, self.options.max_iter - self.best.n_iter)))
         # All duals together are optimised as far as the KKT conditions require: there are no others to take turns with.
         goal = self.goal_within(0.0 if chosen.size == self.beta.size else VIOLATION_SHARE)

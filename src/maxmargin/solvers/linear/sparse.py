@@ -30,9 +30,22 @@ from maxmargin.loops.sparse_linear import (
     intercept_terms,
     loss_along,
 )
+from maxmargin.loops.sparse_run import (
+    FIRST_SUM,
+    INTERCEPT,
+    N_SPARSE_VALUES,
+    SHARE,
+    STEPS,
+    WORK,
+    SparseState,
+    SparseTerms,
+    sparse_steps,
+)
+from maxmargin.loops.termination import LIMIT, NO_PROGRESS
 from maxmargin.problems.logistic import falling_root
 from maxmargin.problems.sparse_linear import SparseLinearProblem
 from maxmargin.solvers.core import (
+    ENTRIES_PER_CALL,
     Monitor,
     Options,
     Positions,
@@ -56,6 +69,14 @@ FEW_COLUMNS = 128
 EXPECTED_EPOCHS = 25
 # Multiplications in a factorisation of their Hessian, times three, that it may cost for every stored entry.
 FACTOR_PRODUCTS_PER_ENTRY = 1500
+# Steps by epochs of coordinate descent: the violations of the KKT conditions fall to this share of tol, at first within
+# these shares of the first ones, and in every round to a tenth, but not below the least share: precise models converge
+# faster there. That ends where a model takes more epochs, or after this number of visits of a column on average,
+# where the Hessian can be computed.
+GOAL_SHARE, LEAST_GOAL, MOST_GOAL, NEXT_GOAL = 0.1, 1e-6, 0.1, 0.1
+# For a smaller tolerance they end at this share: Newton steps with precise models gain digits beyond it.
+PRECISE_TOL, GOAL_IF_PRECISE = 1e-6, 1e-3
+MOST_EPOCHS, MOST_PASSES = 60.0, 120.0
 # The relative size of the last Newton step for the intercept: the error that it leaves is about the square.
 INTERCEPT_PRECISION = 1e-8
 
@@ -113,7 +134,19 @@ def preparations(problem: SparseLinearProblem) -> Iterator[tuple[SparseLinearPro
 class SparseRun(SparseRounds[float]):
     """The state of a run: coefficients, their scores, products and gap, and the columns not yet screened out."""
 
-    checkpointed = ("w", "b", "best", "size", "stall", Positions("alive", "w"), Positions("last_chosen", "w"))
+    checkpointed = (
+        "epochs_pay",
+        "goal",
+        "so_far",
+        "credit",
+        "w",
+        "b",
+        "best",
+        "size",
+        "stall",
+        Positions("alive", "w"),
+        Positions("last_chosen", "w"),
+    )
     outcome = ("best",)
 
     least_curvature = 1e-12
@@ -136,9 +169,15 @@ class SparseRun(SparseRounds[float]):
         self.b = 0.0 if start is None else self.centring.intercept_here(self.w, start.intercept)
         best = Result(self.w.copy(), self.centring.intercept_there(self.w, self.b), np.empty(0))
         super().__init__(points, options, monitor, best)
-        self.signs, self.weights = self.problem.signs, self.problem.C * self.problem.weights
+        self.signs = np.asarray(self.problem.signs, dtype=np.float64)
+        self.weights = self.problem.C * self.problem.weights
         self.least_curvatures = self.least_curvature * self.weights
         self.duals, self.curvatures = np.empty(self.points.n_rows), np.empty(self.points.n_rows)
+        self.epochs_pay, self.so_far = True, np.array([0.0, 1.0, 0.0])
+        # Multiplications that a factorisation may cost.
+        self.credit = 0.0
+        self.least_goal = GOAL_IF_PRECISE if options.tol < PRECISE_TOL else LEAST_GOAL
+        self.goal = min(MOST_GOAL, max(self.least_goal, GOAL_SHARE * options.tol))
         self.alive = np.arange(self.w.size)
         self.size, self.last_chosen = FEW_COLUMNS, np.empty(0, dtype=np.intp)
         self.largest_size = self.w.size if self.points.is_sparse else MAX_COLUMNS
@@ -265,12 +304,12 @@ class SparseRun(SparseRounds[float]):
         return model.w[chosen], float(model.drift[0])
 
     def factor_pays(self, nonzero: np.ndarray) -> bool:
-        """Whether a factorisation takes no longer than the epochs that it saves."""
+        """Whether a factorisation takes no longer than the epochs that it saves, or than the slow ones before."""
         offsets = self.points.sparse_columns.indptr if self.points.is_sparse else None
         if offsets is None:
             return True
-        entries = int((offsets[nonzero + 1] - offsets[nonzero]).sum())
-        return nonzero.size**3 <= FACTOR_PRODUCTS_PER_ENTRY * entries
+        self.credit += FACTOR_PRODUCTS_PER_ENTRY * float((offsets[nonzero + 1] - offsets[nonzero]).sum())
+        return float(nonzero.size) ** 3 <= self.credit
 
     def after_slow_epochs(self, model: Model, nonzero: np.ndarray) -> None:
         """Minimise the model in these columns by their Gram matrix, where that is no more work."""
@@ -281,10 +320,43 @@ class SparseRun(SparseRounds[float]):
             return
         fill_negative_gradient(self.points.columns, model, nonzero, negative_gradient)
         self.solve_given_hessian(hessian, negative_gradient, w)
+        self.credit = 0.0
         change_coefficients(self.points.columns, model, nonzero, w - model.w[nonzero])
         model.w[nonzero] = w
 
     def make_steps(self) -> None:
+        """Make steps by epochs of coordinate descent for as long as these are fast, else one with a precise model."""
+        if not self.epochs_pay or not self.make_steps_by_epochs():
+            self.make_step()
+
+    def make_steps_by_epochs(self) -> bool:
+        """Make steps until the violations of the KKT conditions have fallen to the next goal; return whether any."""
+        problem, size, n_rows = self.problem, self.w.size, self.points.n_rows
+        visits = ENTRIES_PER_CALL / max(1.0, self.points.entries_per_row * n_rows / max(1, size))
+        most_work = MOST_PASSES * size if self.has_hessian else math.inf
+        terms = SparseTerms(
+            *(problem.is_logistic, problem.fit_intercept, self.signs, self.weights),
+            *(self.least_curvature, self.l1, self.l2),
+        )
+        rows, values = np.zeros((6, n_rows)), np.zeros(N_SPARSE_VALUES)
+        rows[0], values[INTERCEPT] = self.scores, self.b
+        values[[FIRST_SUM, SHARE, WORK]] = self.so_far
+        state = SparseState(self.w, self.w.copy(), self.alive.copy(), np.zeros((4, size)), rows, values)
+        most_steps = min(self.patience - 1.0, self.options.max_iter - self.best.n_iter)
+        ending = LIMIT
+        while ending == LIMIT and values[STEPS] < most_steps and values[WORK] < most_work:
+            until = min(most_work, values[WORK] + visits)
+            ending = sparse_steps(self.columns, terms, state, self.goal, MOST_EPOCHS, most_steps, until)
+            if self.monitor.must_stop():
+                break
+        self.epochs_pay = ending != NO_PROGRESS and values[STEPS] > 0.0 and values[WORK] < most_work
+        self.epochs_pay = self.epochs_pay and self.goal > self.least_goal
+        self.b, self.so_far = float(values[INTERCEPT]), values[[FIRST_SUM, SHARE, WORK]]
+        self.goal = max(self.least_goal, NEXT_GOAL * self.goal)
+        self.best.n_iter += max(0, int(values[STEPS]) - 1)
+        return bool(values[STEPS] > 0.0)
+
+    def make_step(self) -> None:
         """Make a step in a working set, of a length that lowers the objective enough (Armijo's rule)."""
         chosen = self.choose()
         problem, old = self.problem, self.w[chosen]

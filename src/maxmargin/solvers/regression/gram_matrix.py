@@ -6,8 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data.blocks import BLOCK_ENTRIES, row_blocks
-from maxmargin.data.rows import Matrix, SparseMatrix, as_dense, is_sparse
+from maxmargin.data.rows import Matrix, SparseMatrix, as_dense, is_sparse, rows_of
 from maxmargin.engine import Block, MemoryEngine
+from maxmargin.loops.products import update_gram
 from maxmargin.problems.squared_errors import SquaredErrors
 from maxmargin.solvers.core import Positions
 from maxmargin.solvers.core.cholesky import symmetric_product
@@ -164,6 +165,8 @@ class GramMatrix:
     def _between(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         if not self._is_sparse:
             return self._dense_products(left, right)
+        if left is right:
+            return self._symmetric_products(left)
         errors, products = self.errors, np.zeros((left.size, right.size))
         # The rows, not the columns: copies of a few rows at a time need no memory for the whole matrix.
         for rows in self._sparse_blocks(left.size * right.size):
@@ -183,6 +186,19 @@ class GramMatrix:
         for part in row_blocks(matrix.shape[0], entries_per_row * min(1.0, BLOCK_ENTRIES / max(1, least))):
             rows = matrix[part].astype(np.float64, copy=False)
             yield rows if weights is None else sp.diags_array(np.sqrt(weights[part])) @ rows
+
+    def _symmetric_products(self, chosen: np.ndarray) -> np.ndarray:
+        """The matrix of some sparse columns, by the outer products of the rows."""
+        means, gram = self.errors.column_means[chosen], np.zeros((chosen.size + 1,) * 2)
+        for rows in self._sparse_blocks():
+            if self.stopped():
+                break
+            # By columns and back: the entries of every row are then in order, which the loop needs.
+            part = rows[:, chosen].tocsc().tocsr()
+            update_gram(rows_of(part), np.arange(part.shape[0]), np.ones(part.shape[0]), gram)
+        products = np.tril(gram[:-1, :-1])
+        products += np.tril(products, -1).T
+        return products - self.errors.total_weight * np.outer(means, means)
 
     def _dense_products(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         total = np.zeros((left.size, right.size))
