@@ -46,7 +46,7 @@ def main(n_rows: int) -> None:
             steps.append(share)
             if len(steps) == 3:
                 os.kill(workers[0], signal.SIGKILL)
-                print(f"step 3 ({summary}): killed worker process {workers[0]}")
+                print(f"step 3{summary and f' ({summary})'}: killed worker process {workers[0]}")
 
         token, began = step_listener.set(kill_one), time.perf_counter()
         model = LinearSVC(C=1e-4, tol=1e-4).fit(X, y)

@@ -182,16 +182,15 @@ class Expansion:  # the same for w = sum_j beta_j phi(x_j); K: columns of the ke
 
 
 class Check(list):  # the answers (claim, verdict, detail) on one model; points (x, 1) as integers X over D
-    def __init__(self, model, *data, **options):
-        self.model, self.tensors = read_model(Path(model).read_bytes())
+    def __init__(self, model, data, *others, **options):
+        (self.model, self.tensors), self.prefix = read_model(Path(model).read_bytes()), ""
         self.problem, self.attributes, self.data = (self.model[name] for name in ("problem", "attributes", "data"))
         self.classes, names = self.attributes.get("classes_", []), self.attributes.get("feature_names_in_", [])
-        self.d, self.k, self.prefix = self.attributes["n_features_in_"], len({*self.classes}), ""
-        both = {*self.attributes, *self.tensors}
+        self.d, self.k, both = self.attributes["n_features_in_"], len({*self.classes}), self.attributes | self.tensors
         twice = [x for x in self.tensors if x in self.attributes or x.rpartition(".")[0] in both]
         fits = self.k == len(self.classes) != 1 and len({*names}) in (0, self.d) and not twice
         need(fits, f"labels, names of columns or {twice or 'attributes'}: twice, or too few")
-        self.y, self.read, self.s = read_data(self.model, *data, **options)
+        self.y, self.read, self.s = read_data(self.model, data, *others, **options)
         y = array("Q" if self.k else "d", [1.0] * len(self.y) if self.model["class"] == "OneClassSVM" else self.y)
         rows = [array("Q", [len(y), self.d, *(len(j) for j, _ in self.read)]), *chain(*zip(*self.read))]
         found = [hashlib.sha256(b"".join(map(bytes, x))).hexdigest() if any(x) else None for x in (rows, [y], [self.s])]
@@ -217,8 +216,9 @@ class Check(list):  # the answers (claim, verdict, detail) on one model; points 
             done = all(p - d <= (tol + 1e-9) * max(p, -d) or (d <= 0 and p - d <= least < INF) for p, d in pairs)
             self.say("status_", done or (None if "lam" in self.problem else False), f"gap <= tol = {tol!r}")
         said = {*NO_CLAIMS.split(), *(x for name, *_ in self if known for x in name.rpartition(": ")[2].split(", "))}
+        stated = self.model | self.model["parameters"] | {"column names": names and ".csv" not in Path(data).suffixes}
         names = {*self.attributes, *self.tensors, *(x for c in fields for x in c if c[x] is not False and c[x] != "")}
-        names |= self.model.keys() & {"calibration", "preparation"}
+        names |= {x for x in ("column names", "calibration", "preparation", "break_ties") if stated.get(x)}
         left = sorted(x for x in names if x[:1] != "_" and x.partition(".")[0] not in said)
         if left:
             self.say(", ".join(left), None, why)

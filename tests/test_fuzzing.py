@@ -10,6 +10,7 @@ INPUTS = {
     "estimators": 200,
     "further_estimators": 200,
     "calibrated": 40,
+    "functions": 100,
     "separability": 60,
     "svmlight": 1000,
     "csv": 1000,

@@ -25,8 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from data import as_signs, load_text
 from maxmargin import LinearSVC
-from maxmargin.engine import dask as engine
-from maxmargin.engine.dask import array_of_chunks
+from maxmargin.engine.executors import array_of_chunks
 from measure import markdown_table
 
 TOL, MOST_ROUNDS = 1e-3, 300
@@ -103,14 +102,8 @@ def fit(X: sp.csr_array, y: np.ndarray, C: float, n_partitions: int) -> LinearSV
     sizes = tuple(last - first for first, last in pairwise(cuts))
     parts = [dask.delayed(X[first:last]) for first, last in pairwise(cuts)]
     dX = array_of_chunks(parts, (sizes, (X.shape[1],)), 0, X.dtype)
-    executors = []
-    original = engine.executor_for
-    engine.executor_for = lambda *arguments: executors.append(original(*arguments)) or executors[-1]
-    try:
-        model = LinearSVC(C=C, tol=TOL).fit(dX, da.from_array(y, chunks=(sizes,)))
-    finally:
-        engine.executor_for = original
-    model.megabytes = (executors[0].bytes_sent + executors[0].bytes_received) / 1e6
+    model = LinearSVC(C=C, tol=TOL).fit(dX, da.from_array(y, chunks=(sizes,)))
+    model.megabytes = model.rounds_ * model.bytes_per_round_ / 1e6
     return model
 
 

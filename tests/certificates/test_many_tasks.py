@@ -4,10 +4,19 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from maxmargin import SVC, LinearSVC
-from maxmargin.certificates import measure_gap, measure_gaps, measure_kernel_gap, measure_pair_gaps
+from maxmargin.certificates import (
+    groups_of_tasks,
+    measure_gap,
+    measure_gaps,
+    measure_kernel_gap,
+    measure_pair_gaps,
+    svm_gap,
+)
 from maxmargin.certificates.task_sums import ManyTasks, exact_sums
+from maxmargin.data import Points
 from real_data import random_set
 
 
@@ -37,6 +46,23 @@ def test_gaps_of_classes_are_those_of_each_alone(parameters, weighted):
         found[k].check(alone)
 
 
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_groups_of_classes_have_the_gaps_of_each_alone_for_any_number_of_threads(make, monkeypatch):
+    X, y = several_classes(4)
+    X = make(X)
+    # As if the data were large: five classes, two of them at a time.
+    monkeypatch.setattr(svm_gap, "ENTRIES_PER_BLOCK", 1)
+    monkeypatch.setattr(svm_gap, "MOST_ROWS_AT_ONCE", 2 * y.size)
+    model, other = (LinearSVC(C=0.1, random_state=0, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2))
+    assert groups_of_tasks(Points(X), 5) == [slice(0, 2), slice(2, 4), slice(4, 5)]
+    assert model.certificate_ == other.certificate_
+    problems = model._problems(model._tasks(model._validate(X, y, None)))
+    for k, (problem, proof) in enumerate(zip(problems, model.certificate_.proofs, strict=True)):
+        alone = measure_gap(problem, model.coef_[k], float(model.intercept_[k]), model.dual_coef_[k])
+        alone.check(proof)
+        proof.check(alone)
+
+
 @pytest.mark.parametrize("parameters", [{}, {"kernel": "poly"}, {"kernel": "sigmoid"}, {"C": 100.0, "tol": 1e-7}])
 def test_gaps_of_pairs_are_those_of_each_alone(parameters):
     X, y = several_classes(5)
@@ -52,6 +78,15 @@ def test_gaps_of_pairs_are_those_of_each_alone(parameters):
         alone = measure_kernel_gap(problem, betas[k], float(model.intercept_[k]))
         alone.check(found[k])
         found[k].check(alone)
+
+
+def test_two_largest_of_tasks_are_those_of_each():
+    values = np.array([3.0, 1.0, 3.0, 5.0, 2.0, 4.0, -1.0, -1.0, 7.0])
+    tasks = ManyTasks([3, 3, 2, 1])
+    found = tasks.two_largest(values)
+    assert found[:3] == [[3.0, 3.0], [4.0, 5.0], [-1.0, -1.0]]
+    # Of one row there is no second.
+    assert found[3] == [-math.inf, 7.0]
 
 
 def test_sums_of_tasks_are_exact():

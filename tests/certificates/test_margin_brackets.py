@@ -169,3 +169,25 @@ def test_a_mistake_bound_without_a_deficit_is_refused_where_there_is_one():
     proven = MistakeBound(1, 4.0, 0.5, 1e-301, 1.0, 5, bracket)
     with pytest.raises(CertificateError, match="deficit"):
         replace(proven, deficit=0.0).check(proven)
+
+
+def test_scores_that_are_small_beside_their_points_count():
+    """A score below 1e-300 of a row of 1e100 is a distance of 1e-250 where the coefficients are small, too."""
+    tiny = [0.0, 2e-102, 3e-160, 4e-169, 5e-129, 6e-88, 7e-150, 7e-74, 8e-57, 9e-179]
+    X = np.column_stack([tiny, tiny, np.full(10, 1e100)])
+    y = np.array([False, True, False, True, True, True, False, True, True, True])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = MarginPerceptron(max_iter=1000, normalize=True, random_state=1).fit(X, y)
+    w, b = [Fraction(value) for value in model.coef_[0].tolist()], Fraction(float(model.intercept_[0]))
+    lower, square = Fraction(model.certificate_.lower), sum(value * value for value in w) + b * b
+    for row, sign in zip(X.tolist(), np.where(y, 1, -1).tolist(), strict=True):
+        point = [Fraction(value) for value in row]
+        score = sign * (sum(v * x for v, x in zip(w, point, strict=True)) + b)
+        squares = square * (sum(x * x for x in point) + 1)
+        # lower <= score/(|w| |x|)
+        if score < 0:
+            assert lower < 0
+            assert lower**2 * squares >= score**2
+        else:
+            assert lower <= 0 or lower**2 * squares <= score**2

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -625,3 +626,43 @@ def test_a_stripped_model_predicts_as_the_one_that_is_proven(tmp_path, change):
     assert same_predictions(mm.load(tmp_path / "m"), model)
     forge(tmp_path / "m", change)
     assert not same_predictions(mm.load(tmp_path / "m"), model)
+
+
+def test_names_of_columns_that_the_data_do_not_have_are_not_checked(tmp_path):
+    """Names in another order change what is predicted for tables, and no row of svmlight text shows it."""
+    path, rows = tmp_path / "m", pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
+    write_data(tmp_path / "d.svm", X, Y)
+    rows.assign(y=Y).to_csv(tmp_path / "d.csv", index=False)
+    mm.save(mm.LinearSVC().fit(rows, Y), path, rows, Y)
+    assert "column names" not in undecided(path, tmp_path / "d.csv")
+
+    def turn(content, _):
+        content["attributes"]["feature_names_in_"].reverse()
+
+    forge(path, turn)
+    assert verdicts(path, tmp_path / "d.csv")["data"] == "FALSE"
+    assert "column names" in undecided(path, tmp_path / "d.svm")
+    assert told("verify", path, tmp_path / "d.svm")["columns"].startswith("not checked")
+
+
+def test_another_rule_for_votes_is_named(made, tmp_path):
+    file, data = made("pairs")
+    path = tmp_path / "m"
+    path.write_bytes(file)
+    assert "break_ties" not in undecided(path, data)
+    before = mm.load(path).predict(X)
+
+    def break_ties(content, _):
+        content["parameters"]["break_ties"] = True
+
+    forge(path, break_ties)
+    assert not np.array_equal(before, mm.load(path).predict(X))
+    assert "break_ties" in undecided(path, data)
+    assert "break_ties=True" in told("verify", path, data)["ties_of_votes"]
+
+
+def undecided(model, data):
+    """The names that the checker calls NOT CHECKED."""
+    return {
+        x for names, verdict in verdicts(model, data).items() if verdict == "NOT CHECKED" for x in names.split(", ")
+    }

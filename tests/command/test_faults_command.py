@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +66,27 @@ def test_signals_leave_the_model_so_far_with_its_proof(name, tmp_path):
     assert found.status_ is Status.INTERRUPTED
     assert told("verify", tmp_path / "model.interrupted", rows)["true"] is True
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "model.interrupted", "rows.svm"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals of POSIX")
+@pytest.mark.parametrize(("ignored", "name"), [("SIGINT", "SIGTERM"), ("SIGINT", "SIGHUP"), ("SIGHUP", "SIGTERM")])
+def test_jobs_in_the_background_end_by_signals_that_they_do_not_ignore(ignored, name, tmp_path):
+    """A script starts ``command &`` without Ctrl-C, and nohup without SIGHUP."""
+    rows, model = tmp_path / "rows.svm", tmp_path / "model"
+    write_svmlight(rows, *hard_rows())
+    one_ignored = partial(signal.signal, getattr(signal, ignored), signal.SIG_IGN)
+    process = start("train", rows, "-o", model, *LONG, preexec_fn=one_ignored)
+    try:
+        wait_for_training(process)
+        process.send_signal(getattr(signal, ignored))
+        time.sleep(1.0)
+        assert process.poll() is None
+        process.send_signal(getattr(signal, name))
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 128 + getattr(signal, name), errors
+    assert load(tmp_path / "model.interrupted").status_ is Status.INTERRUPTED
 
 
 def test_a_file_that_may_not_grow_is_written_elsewhere(tmp_path):

@@ -13,7 +13,7 @@ from joblib import Parallel, delayed, parallel_config
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.callback import ScoringMonitor
 from sklearn.datasets import load_diabetes, load_iris
-from sklearn.metrics import r2_score
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import GridSearchCV, LeaveOneOut
 from sklearn.multiclass import OneVsRestClassifier
 
@@ -26,6 +26,28 @@ ESTIMATORS = [value for value in PUBLIC if isinstance(value, type) and issubclas
 
 def threads_of(model):
     return model._n_threads()
+
+
+@pytest.mark.parametrize(
+    "labels", [Y, Y == 1, Y.astype(float), np.array(["a", "b", "c"])[Y], np.array([*"abc"], object)[Y]]
+)
+def test_scores_are_the_accuracies_of_scikit_learn(labels):
+    model = mm.LinearSVC(loss="squared_hinge", penalize_intercept=True).fit(X[::3], labels[::3])
+    for rows in (slice(None), slice(1, None, 7), [0], [100, 100, 60]):
+        found = model.score(X[rows], labels[rows])
+        assert type(found) is float
+        assert found == accuracy_score(labels[rows], model.predict(X[rows]))
+    weights = np.arange(Y.size)
+    assert model.score(X, labels, weights) == accuracy_score(labels, model.predict(X), sample_weight=weights)
+
+
+def test_scores_refuse_what_scikit_learn_refuses():
+    model = mm.LinearSVC().fit(X, Y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.score(X, Y[:-1])
+    with pytest.raises(ValueError, match="continuous"):
+        model.score(X, Y + 0.5)
+    assert model.score(X, np.arange(Y.size) + 3) == 0.0
 
 
 def test_class_weight_is_what_was_used_and_scikit_learns():

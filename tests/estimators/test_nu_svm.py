@@ -535,7 +535,7 @@ def test_a_cache_of_few_rows_changes_nothing_but_time(name, capacity, monkeypatc
     X, y = make_classification(900, 5, random_state=0)
     model = getattr(maxmargin, name)(nu=0.3, tol=1e-3)
     whole = model.fit(X, y).certificate_
-    monkeypatch.setattr("maxmargin.solvers.kernel.kernel_matrix.SMALLEST_CACHE", 0.0)
+    monkeypatch.setattr("maxmargin.solvers.kernel.kernel_cache.SMALLEST_CACHE", 0.0)
     few = model.set_params(cache_size=capacity * 900 * 4 / 2**20).fit(X, y)
     assert few.status_ == "solved"
     assert few.certificate_.primal == pytest.approx(whole.primal, rel=2e-3)

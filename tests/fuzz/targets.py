@@ -6,6 +6,7 @@ from fuzz.checkpoints import Checkpoints
 from fuzz.commands import Commands
 from fuzz.estimators import Estimators
 from fuzz.files import Liblinear, Libsvm, Parquet, Stores, Svmlight, Tables
+from fuzz.functions import Functions
 from fuzz.further_estimators import Calibrated, FurtherEstimators
 from fuzz.harness import Target
 from fuzz.models import Models
@@ -15,6 +16,7 @@ TARGETS: dict[str, Callable[[], Target]] = {
     "estimators": Estimators,
     "further_estimators": FurtherEstimators,
     "calibrated": Calibrated,
+    "functions": Functions,
     "separability": Separability,
     "svmlight": Svmlight,
     "csv": Tables,

@@ -35,7 +35,7 @@ def stopped_monitor():
 @pytest.mark.parametrize("name", ["smo", "full matrix", "nu"])
 def test_a_second_attempt_without_time_keeps_the_first_one(name, cache_size, monkeypatch):
     """In double precision the kernel values take twice as long: there may be no time for them."""
-    monkeypatch.setattr("maxmargin.solvers.kernel.kernel_matrix.SMALLEST_CACHE", 0.0)
+    monkeypatch.setattr("maxmargin.solvers.kernel.kernel_cache.SMALLEST_CACHE", 0.0)
     options = SMOOptions(tol=1e-3, max_iter=np.inf, cache_size=cache_size)
     if name == "nu":
         solve, problem = nu_smo.solve, one_class(POINTS, KERNEL, np.ones(300), 0.3, 1)

@@ -19,7 +19,7 @@ from maxmargin import (
 from maxmargin.certificates import measure_gap
 from maxmargin.data import Points
 from maxmargin.engine import MemoryEngine, Threads
-from maxmargin.loops.coordinate import STEP, best_multiple
+from maxmargin.loops.coordinate import DUAL, LOWER, STEP, UPPER, best_multiple, sums_of_terms
 from maxmargin.problems.best_intercept import best_intercept
 from maxmargin.problems.linear_svm import LOSSES, REGRESSION_LOSSES, LinearSVMProblem, hinge
 from maxmargin.solvers.core import Monitor, Result
@@ -159,6 +159,16 @@ def test_auto_takes_newton_steps_for_a_free_intercept_far_from_the_origin():
     assert suited_solver(without, LinearOptions()) == "both"
 
 
+@pytest.mark.parametrize(
+    ("C", "without_intercept", "taken"), [(1e-3, True, "both"), (1.0, True, "newton"), (1e-3, False, "newton")]
+)
+def test_auto_takes_coordinate_ascent_where_the_penalty_is_strong(C, without_intercept, taken):
+    X, y = random_set(3, n=3000, d=10)
+    penalty = np.inf if without_intercept else 0.0
+    problem = LinearSVMProblem(Points(X), hinge(y.astype(float), np.ones(len(y)), C), penalty)
+    assert suited_solver(problem, LinearOptions()) == taken
+
+
 def run_at_random_duals(loss, penalty):
     """A run of coordinate ascent that has not begun yet."""
     X, y = data_of(loss)
@@ -200,3 +210,28 @@ def test_the_sum_of_the_rows_terms_is_the_duality_gap(loss, penalty):
     gap = problem.primal_value(w, b, scores) - problem.dual_value(beta, w)
     assert made.largest == 0.0
     assert made.gap == pytest.approx(gap, rel=1e-10)
+
+
+@every_loss
+@pytest.mark.parametrize("penalty", [1.0, np.inf])
+def test_the_sums_of_losses_and_of_dual_terms(loss, penalty):
+    run = run_at_random_duals(loss, penalty)
+    problem, scores = run.problem, run.problem.scores(run.best.w, run.best.intercept)
+    losses, terms = sums_of_terms(run.ascent, scores, 1.5)
+    assert losses == pytest.approx(problem.losses(1.5 * scores).sum(), rel=1e-12)
+    assert terms == pytest.approx(problem.dual_terms(run.best.beta).sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", CLASSIFIER_LOSSES)
+@pytest.mark.parametrize("penalty", [1.0, np.inf])
+def test_over_relaxed_epochs_raise_the_dual_within_the_box(loss, penalty, monkeypatch):
+    monkeypatch.setattr(coordinate, "PLAIN_EPOCHS", 0)
+    monkeypatch.setattr(coordinate, "RELAXATION", 1.9)
+    run = run_at_random_duals(loss, penalty)
+    state, value = run.ascent.state, -np.inf
+    for _ in range(20):
+        assert run._epochs(1.0).largest > 0.0
+        beta = state[:, DUAL]
+        assert np.all((state[:, LOWER] <= beta) & (beta <= state[:, UPPER]))
+        before, value = value, run.problem.dual_value(beta, run.problem.points.combination(beta))
+        assert value > before

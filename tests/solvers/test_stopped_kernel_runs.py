@@ -26,7 +26,7 @@ def test_runs_end_at_every_check(model, stores_matrix, monkeypatch):
         monkeypatch.setattr(f"maxmargin.solvers.kernel.{module}.SMALLEST_SAMPLE", 16)
         monkeypatch.setattr(f"maxmargin.solvers.kernel.{module}.SHRUNK_SHARE", 1e9)
     monkeypatch.setattr("maxmargin.solvers.kernel.nu_smo.WHOLE", 32)
-    monkeypatch.setattr("maxmargin.solvers.kernel.kernel_matrix.SMALLEST_CACHE", 0.1)
+    monkeypatch.setattr("maxmargin.solvers.kernel.kernel_cache.SMALLEST_CACHE", 0.1)
     model = clone(model).set_params(tol=1e-6, cache_size=200.0 if stores_matrix else 0.1)
     y = TARGETS if is_regressor(model) else CLASSES
     n_checks, last = [0], [np.inf]

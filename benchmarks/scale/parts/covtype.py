@@ -53,7 +53,7 @@ class Covtype(Part):
         if {"memory", "store"} <= found.keys():
             row["store / memory"] = f"{found['store']['seconds'] / found['memory']['seconds']:.2f}"
         if "dask" in found:
-            row["rounds"], row["MB"] = str(found["dask"]["rounds"]), f"{found['dask']['bytes'] / 1e6:.0f}"
+            row["rounds"], row["MB"] = str(found["dask"]["rounds"]), f"{found['dask']['bytes'] / 1e6:.3g}"
         if {"memory", "dask"} <= found.keys():
             row["dask / memory"] = f"{found['dask']['seconds'] / found['memory']['seconds']:.2f}"
         if {"memory", "spark"} <= found.keys():
@@ -70,10 +70,11 @@ def _fits(times):
 
 
 def _child(tool, times, goal):
-    """Run a tool in a process of its own; None where it takes too long."""
+    """Run a tool in a process of its own; None where it takes too long, or fails: a machine may have no Java."""
     command = [sys.executable, "-m", "scale.child", tool, str(times), *([] if goal is None else [repr(goal)])]
     try:
         process = subprocess.run(command, cwd=HOME, stdout=subprocess.PIPE, text=True, check=True, timeout=CAP)
-    except subprocess.TimeoutExpired:
+    except (subprocess.TimeoutExpired, subprocess.CalledProcessError) as error:
+        print(f"{tool} ×{times} is left out: {error}", file=sys.stderr, flush=True)
         return None
     return json.loads(process.stdout.splitlines()[-1])

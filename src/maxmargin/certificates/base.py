@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 # Relative difference allowed between two correct float64 computations of one quantity: dense and sparse rows are summed
 # in different orders, which changes about the last three digits at the sizes of data that are certified.
@@ -70,9 +70,12 @@ class Certificate(ABC):
         """Return the numbers as plain Python values, with the name of the class under ``"certificate"``."""
         return {"certificate": type(self).__name__, **asdict(self)}
 
+    def _refuse(self, claim: str) -> NoReturn:
+        raise CertificateError(f"{type(self).__name__}: {claim}")
+
     def _refuse_unless(self, condition: bool, claim: str) -> None:
         if not condition:
-            raise CertificateError(f"{type(self).__name__}: {claim}")
+            self._refuse(claim)
 
     def _same_kind(self, proven: "Certificate") -> None:
         self._refuse_unless(type(proven) is type(self), f"cannot be checked against a {type(proven).__name__}")

@@ -57,7 +57,8 @@ class DualityGap(Certificate):
     dual: float
 
     def __post_init__(self) -> None:
-        self._refuse_unless(self.dual <= self.primal, f"dual {self.dual!r} <= primal {self.primal!r} does not hold")
+        if not self.dual <= self.primal:
+            self._refuse(f"dual {self.dual!r} <= primal {self.primal!r} does not hold")
 
     @property
     def objective(self) -> float:
@@ -74,7 +75,8 @@ class DualityGap(Certificate):
         """The duality gap relative to the primal value; at most 1 where the dual value is not negative."""
         if math.isinf(self.primal):
             return math.inf
-        ratio = up(self.gap / self.primal) if self.primal > 0.0 < self.gap else 0.0
+        gap = self.gap
+        ratio = up(gap / self.primal) if self.primal > 0.0 < gap else 0.0
         return min(1.0, ratio) if self.dual >= 0.0 else ratio
 
     def __str__(self) -> str:

@@ -134,8 +134,9 @@ def _margins(problem: PerceptronProblem, w: np.ndarray, intercept: float) -> np.
     alike = lengths.min(initial=1.0) >= SHORT_ROW * lengths.max(initial=1.0)
     errors = score_error_at_most if alike else score_errors_at_most
     error = np.broadcast_to(errors(dataset.points, w, intercept), dataset.signs.shape)[dataset.counted]
-    functional = functional[dataset.counted] - error
-    return distances_at_least(functional / problem.lengths[dataset.counted], shortest, longest)
+    distances = distances_at_least(functional[dataset.counted] - error, shortest, longest)
+    # First ||w||, which scores are small beside: their quotients with the lengths of points might underflow.
+    return np.nextafter(distances / lengths, -math.inf) if problem.normalize else distances
 
 
 def _length_in_hull(problem: PerceptronProblem, alpha: np.ndarray) -> float:

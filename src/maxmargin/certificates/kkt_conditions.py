@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from enum import IntEnum
-from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from maxmargin.problems.linear_svm import LinearSVMProblem
 
 # A dual within this share of its upper bound is at the bound, by a few thousand roundings; zero is exact.
 AT_BOUND = 1e-9
+NEARLY_ALL = 1.0 - AT_BOUND
 # Duals that share the largest ratio to their bound are on the margin where their residuals, in shares of the largest
 # target, are below this.
 ON_MARGIN = 1e-6
@@ -26,7 +27,8 @@ def classes_of_tasks(
     joint: LinearSVMProblem, scores: np.ndarray, beta: np.ndarray, tasks: OneTask
 ) -> list["ClassCounts"]:
     """The KKT classes of every task, given its feasible duals and scores."""
-    scales = [common_scale([ratios]) for ratios in _largest_ratios(joint, beta, tasks)]
+    ratios = _largest_ratios(joint, beta, tasks)
+    scales = [_Scale(largest, _shared_maximum(above), _shared_maximum(below)) for largest, above, below in ratios]
     if any(scale.is_shared for scale in scales):
         largest_target = float(np.abs(joint.loss.targets).max(initial=0.0))
         residuals = _residuals_of(joint, scores, beta, scales, tasks)
@@ -75,12 +77,14 @@ def count_classes(
     tasks: OneTask = ONE_TASK,
 ) -> list[ClassCounts]:
     ends = _Ends(part, beta, scales, tasks)
-    classes = _rows_by_class(part, scores, ends)
-    violations = _kkt_violations(part, scores, ends, tasks)
+    # Rows of weight zero, whose duals are zero, are not counted.
+    n_rows = tasks.sizes(beta) if ends.all_count else tasks.counts(part.loss.weights != 0.0)
+    wrong = ends.at_bound & (part.loss.targets * scores <= 0.0)
+    counts = zip(n_rows, *map(tasks.counts, (ends.used, ends.at_bound, wrong)), strict=True)
     return [
-        ClassCounts(violation, n_zero, n_between, n_inside + wrong, wrong)
-        for violation, (n_zero, n_between, n_inside, wrong) in zip(
-            violations, tasks.histograms(classes, len(KKTClass)), strict=True
+        ClassCounts(violation, size - n_used, n_used - n_bound, n_bound, n_wrong)
+        for violation, (size, n_used, n_bound, n_wrong) in zip(
+            _kkt_violations(part, scores, ends, tasks), counts, strict=True
         )
     ]
 
@@ -88,11 +92,9 @@ def count_classes(
 def _rows_by_class(part: LinearSVMProblem, scores: np.ndarray, ends: "_Ends") -> np.ndarray:
     """The KKT class of every row; -1 for rows of weight zero."""
     wrong = part.loss.targets * scores <= 0.0
-    # On the margin, one less where the dual is zero, one more at the bound, and two more if also misclassified.
-    classes: np.ndarray = (
-        1 - ends.at_zero.view(np.int8) + ends.at_bound.view(np.int8) + (ends.at_bound & wrong).view(np.int8)
-    )
-    if np.count_nonzero(part.loss.weights) < classes.size:
+    # One where the dual is not zero, one more at the bound, and one more if also misclassified.
+    classes: np.ndarray = ends.used.view(np.int8) + ends.at_bound.view(np.int8) + (ends.at_bound & wrong).view(np.int8)
+    if not ends.all_count:
         classes[part.loss.weights == 0.0] = -1
     return classes
 
@@ -133,7 +135,7 @@ class _Scale(NamedTuple):
 
     @property
     def is_shared(self) -> bool:
-        return min(self.above, self.below) < 1.0 - AT_BOUND
+        return min(self.above, self.below) < NEARLY_ALL
 
     def confirmed(self, residuals: Sequence["_ResidualsOfSides"], largest_target: float) -> "_Scale":
         """Without the factors that belong to rows on the margin, as of points that lie symmetrically."""
@@ -153,37 +155,45 @@ def _beyond_margin(blocks: Sequence["_Residuals"], least: float) -> bool:
 
 
 class _Ends:
-    """Which duals are zero, and which are at their upper bound up to rounding."""
+    """Which duals are not zero, and which are at an end of their box up to rounding.
+
+    Of a one-sided loss, whose duals have the signs of the targets, there is one end besides zero: ``at_upper`` and
+    ``at_lower`` are the same.
+    """
 
     def __init__(
         self, problem: LinearSVMProblem, beta: np.ndarray, scales: Sequence[_Scale], tasks: OneTask = ONE_TASK
     ) -> None:
-        self.problem, self.beta, self._scales, self._tasks = problem, beta, scales, tasks
-        if math.isinf(problem.loss.box_bound):
+        loss = problem.loss
+        self.problem, self.beta, self.used, self._scales, self._tasks = problem, beta, beta != 0.0, scales, tasks
+        self.all_count = np.count_nonzero(loss.weights) == loss.weights.size
+        if math.isinf(loss.box_bound):
             self.at_upper = self.at_lower = np.zeros(beta.shape, dtype=bool)
-            return
-        above, below = (tasks.spread(factors) for factors in zip(*(scale[1:] for scale in scales), strict=True))
-        self.at_upper = beta >= above * (1.0 - AT_BOUND) * problem.uppers()
-        self.at_lower = beta <= below * (1.0 - AT_BOUND) * problem.lowers()
-
-    @cached_property
-    def at_zero(self) -> np.ndarray:
-        found: np.ndarray = np.equal(self.beta, 0.0)
-        return found
-
-    @cached_property
-    def at_bound(self) -> np.ndarray:
-        if math.isinf(self.problem.loss.box_bound):
             # Without an upper bound, the dual of a point is 2 C times its slack: none is on the margin.
-            return ~self.at_zero
-        return ~self.at_zero & (self.at_upper | self.at_lower)
+            self.at_bound = self.used
+            return
+        bounds, (above, below) = loss.box_bound * loss.weights, (_shares(scales, side, tasks) for side in (1, 2))
+        if loss.one_sided:
+            shares = above if above is below else np.where(loss.targets > 0.0, above, below)
+            self.at_upper = self.at_lower = beta * loss.targets >= shares * bounds
+            self.at_bound = self.used & self.at_upper
+        else:
+            self.at_upper, self.at_lower = beta >= above * bounds, beta <= below * -bounds
+            self.at_bound = self.used & (self.at_upper | self.at_lower)
 
     @property
     def near(self) -> np.ndarray:
         """The size up to which a dual has no weight in the KKT conditions."""
         loss, largest = self.problem.loss, self._tasks.spread([scale.largest for scale in self._scales])
         bound = 0.5 / loss.curvature if math.isinf(loss.box_bound) else loss.box_bound
-        return AT_BOUND * np.minimum(bound * np.where(loss.weights > 0.0, loss.weights, 1.0), largest)
+        weights = loss.weights if self.all_count else np.where(loss.weights > 0.0, loss.weights, 1.0)
+        return AT_BOUND * np.minimum(bound * weights, largest)
+
+
+def _shares(scales: Sequence[_Scale], side: int, tasks: OneTask) -> float | np.ndarray:
+    """The shares of their bounds from which on the duals of a side are at the end of their box."""
+    factors = [scale[side] for scale in scales]
+    return NEARLY_ALL if min(factors) == 1.0 else tasks.spread(factors) * NEARLY_ALL
 
 
 class _Ratios(NamedTuple):
@@ -202,12 +212,12 @@ def common_scale(ratios: Sequence[_Ratios]) -> _Scale:
     factor, if residuals confirm it.
     """
     largest, *sides = zip(*ratios, strict=True)
-    above, below = (sorted(ratio for block in side for ratio in block) for side in sides)
-    return _Scale(max(largest), _shared_maximum(above), _shared_maximum(below))
+    above, below = (_shared_maximum(sorted(chain.from_iterable(side))) for side in sides)
+    return _Scale(max(largest), above, below)
 
 
 def _shared_maximum(ratios: list[float]) -> float:
-    shared = len(ratios) > 1 and ratios[-2] > 0.0 and ratios[-2] >= ratios[-1] * (1.0 - AT_BOUND)
+    shared = len(ratios) > 1 and ratios[-2] > 0.0 and ratios[-2] >= ratios[-1] * NEARLY_ALL
     return ratios[-1] if shared else 1.0
 
 
@@ -283,13 +293,15 @@ def _residuals_of(
 def _kkt_violations(problem: LinearSVMProblem, scores: np.ndarray, ends: _Ends, tasks: OneTask) -> list[float]:
     """The largest distance of a residual from the interval that the KKT conditions allow for its dual."""
     loss, beta, near = problem.loss, ends.beta, ends.near
-    excess = loss.targets - scores - problem.curvatures() * beta
+    excess = loss.targets - scores
+    if loss.curvature > 0.0:
+        excess -= problem.curvatures() * beta
     if loss.one_sided:
         # In terms of alpha = y beta, which may grow unless it is at C, and fall unless it is zero.
         excess *= loss.targets
         may_rise = excess
         if not math.isinf(loss.box_bound):
-            may_rise = np.where(np.where(loss.targets > 0.0, ends.at_upper, ends.at_lower), 0.0, excess)
+            may_rise = np.where(ends.at_upper, 0.0, excess)
         may_fall = np.where(np.abs(beta) > near, -excess, 0.0)
     else:
         # The objective of the dual grows with beta where the residual exceeds epsilon, and falls where it is below.
@@ -298,6 +310,6 @@ def _kkt_violations(problem: LinearSVMProblem, scores: np.ndarray, ends: _Ends, 
         may_rise = np.where(ends.at_upper, 0.0, excess - rise)
         may_fall = np.where(ends.at_lower, 0.0, fall - excess)
     violations = np.maximum(may_rise, may_fall)
-    if np.count_nonzero(loss.weights) < loss.weights.size:
+    if not ends.all_count:
         violations = np.where(loss.weights > 0.0, violations, 0.0)
     return list(map(upper_bound, tasks.largest(violations)))

@@ -60,10 +60,8 @@ class MarginBracket(Certificate):
     assumption: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
-        self._refuse_unless(
-            self.lower <= self.upper and self.upper <= self.radius,
-            f"lower {self.lower!r} <= upper {self.upper!r} <= radius {self.radius!r} does not hold",
-        )
+        if not self.lower <= self.upper <= self.radius:
+            self._refuse(f"lower {self.lower!r} <= upper {self.upper!r} <= radius {self.radius!r} does not hold")
         self._refuse_unless(not (self.hulls_meet and self.separates), "the hulls meet, and a hyperplane separates them")
 
     @property

@@ -111,11 +111,8 @@ class MistakeBound(Certificate):
     bracket: MarginBracket
 
     def __post_init__(self) -> None:
-        if self.mistakes is not None:
-            self._refuse_unless(
-                0 <= self.mistakes <= self.bound,
-                f"{self.mistakes} mistakes contradict the bound {self.bound!r}",
-            )
+        if self.mistakes is not None and not 0 <= self.mistakes <= self.bound:
+            self._refuse(f"{self.mistakes} mistakes contradict the bound {self.bound!r}")
 
     @property
     def theorem(self) -> str:

@@ -81,7 +81,8 @@ def measure_multinomial_gap(problem: MultinomialProblem, W: np.ndarray, b: np.nd
     """
     points = problem.points
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-        linear = points.scores(W.T)
+        # One class after the other: sums over few classes would be loops of a few numbers each.
+        linear = np.asfortranarray(points.scores(W.T))
         reach = math.inf if problem.is_penalised else certified_radius(W.ravel(), _repeated(problem))
         reach = reach if problem.is_penalised or math.isfinite(reach) else 0.0
         coarse = max((score_error_at_most(points, w, float(b_k)) for w, b_k in zip(W, b, strict=True)), default=0.0)
@@ -170,7 +171,7 @@ def dual_point(problem: MultinomialProblem, linear: np.ndarray, b: np.ndarray) -
             return 0.0, np.zeros((n_classes, problem.points.n_columns))
         entropies = down(entropies * (1.0 - share)) if entropies > 0.0 else entropies
     columns = problem.columns
-    products = np.abs(np.array([columns.combination(np.ascontiguousarray(duals)) for duals in beta.T]))
+    products = np.abs(columns.combination(beta).T)
     # |beta_ik| <= C c_i, also of what is mixed in, and a mean of sizes is at most their root mean square.
     most = up(problem.loss_factor * sum_at_most(problem.weights)) * (1.0 + 4.0 * gamma(n_rows + 16))
     off = up(gamma(n_rows + 16) + up(2.0 * share + 2.0 * rounded)) * most * columns.sizes * (1.0 + 8.0 * UNIT)

@@ -65,7 +65,9 @@ def dot_at_most(left: np.ndarray, right: np.ndarray) -> float:
 def length_at_most(vector: np.ndarray, *more: float) -> float:
     """An upper bound on the Euclidean norm of a vector (with more entries appended)."""
     terms = vector.size + len(more)
-    square = float(np.vdot(vector, vector)) + sum(entry * entry for entry in more)
+    square = float(np.vdot(vector, vector))
+    for entry in more:
+        square += entry * entry
     if SMALLEST_SQUARE <= square <= LARGEST_SQUARE and vector.dtype == np.float64:
         return up(math.sqrt(up(square * (1.0 + 2.0 * gamma(terms + 2)) + terms * SMALLEST)))
     largest = max(float(np.max(np.abs(vector), initial=0.0)), *(abs(entry) for entry in more), 0.0)

@@ -306,7 +306,7 @@ def joint_problem(problems: Sequence[LinearSVMProblem]) -> tuple[LinearSVMProble
 
 def feasible_duals(joint: LinearSVMProblem, beta: np.ndarray, tasks: OneTask) -> np.ndarray:
     """Project the duals of every task, as ``LinearSVMProblem.feasible`` does those of one."""
-    feasible: np.ndarray = np.clip(beta, joint.lowers(), joint.uppers())
+    feasible = joint.within_box(beta)
     if joint.has_free_intercept:
         sums = zip(tasks.sums(np.maximum(feasible, 0.0)), tasks.sums(np.minimum(feasible, 0.0)), strict=True)
         above, below = zip(*(balancing_factors(positive, -negative) for positive, negative in sums), strict=True)

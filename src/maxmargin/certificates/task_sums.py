@@ -28,11 +28,6 @@ class OneTask:
         """The number of rows of every task where the mask is true."""
         return [int(np.count_nonzero(mask))]
 
-    def histograms(self, codes: np.ndarray, n_codes: int) -> list[list[int]]:
-        """The number of rows of every task with each code from 0 on; -1 is not counted."""
-        # Not by bincount, which converts the codes to long integers first.
-        return [[int(np.count_nonzero(codes == code)) for code in range(n_codes)]]
-
     def largest(self, values: np.ndarray) -> list[float]:
         """The largest value of every task, at least zero."""
         return [float(values.max(initial=0.0))]
@@ -82,13 +77,6 @@ class ManyTasks(OneTask):
         found: list[int] = np.add.reduceat(mask, self._starts, dtype=np.int64).tolist()
         return found
 
-    def histograms(self, codes: np.ndarray, n_codes: int) -> list[list[int]]:
-        """The number of rows of every task with each code from 0 on; -1 is not counted."""
-        offsets = np.repeat(np.arange(self._sizes.size) * (n_codes + 1) + 1, self._sizes)
-        counts = np.bincount(codes + offsets, minlength=(n_codes + 1) * self._sizes.size)
-        found: list[list[int]] = counts.reshape(-1, n_codes + 1)[:, 1:].tolist()
-        return found
-
     def largest(self, values: np.ndarray) -> list[float]:
         """The largest value of every task, at least zero."""
         found: list[float] = np.maximum(np.maximum.reduceat(values, self._starts), 0.0).tolist()
@@ -97,11 +85,12 @@ class ManyTasks(OneTask):
     def two_largest(self, values: np.ndarray) -> list[list[float]]:
         """The largest value of every task, preceded by the second."""
         largest = np.maximum.reduceat(values, self._starts)
-        is_largest = values == np.repeat(largest, self._sizes)
-        second = np.maximum.reduceat(np.where(is_largest, -math.inf, values), self._starts)
-        second = np.where(np.add.reduceat(is_largest, self._starts, dtype=np.int64) > 1, largest, second)
-        found: list[list[float]] = np.stack([second, largest], axis=1).tolist()
-        return found
+        is_below = values < np.repeat(largest, self._sizes)
+        second = np.maximum.reduceat(np.where(is_below, values, -math.inf), self._starts)
+        # Of several that are the largest, the second is one of them.
+        several = np.add.reduceat(is_below, self._starts, dtype=np.int64) < self._sizes - 1
+        pairs = zip(np.where(several, largest, second).tolist(), largest.tolist(), strict=True)
+        return list(map(list, pairs))
 
     def spread(self, numbers: Sequence[float]) -> np.ndarray:
         """The number of every row's task."""

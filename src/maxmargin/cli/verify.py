@@ -81,7 +81,10 @@ def verify(
         verdict = rows.quietly(verify_file)(stored, rows.X, rows.y, sample_weight)
     if verdict.proof is not None:
         answer |= proof_entry("proven", verdict.proof, "proof", details=details)
-    compared = {"preparation": prepared, "calibration": verdict.calibration}
+    unnamed = rows.names is None and hasattr(machine, "feature_names_in_")
+    names = "not checked: the rows have no names of columns" if unnamed else ""
+    ties = "broken by the scores of the pairs: break_ties=True" if getattr(machine, "break_ties", False) else ""
+    compared = {"columns": names, "ties of votes": ties, "preparation": prepared, "calibration": verdict.calibration}
     answer |= {what: text for what, text in compared.items() if text}
     if why := verdict.why or other_columns:
         report({**answer, "true": False, "why": why}, as_json)

@@ -38,13 +38,19 @@ class Signals:
 
     @contextmanager
     def answered(self) -> Iterator[None]:
-        """Within the block SIGTERM and SIGHUP end the fit as Ctrl-C does, with a model and its certificate."""
+        """Within the block SIGTERM and SIGHUP end the fit as Ctrl-C does, with a model and its certificate.
 
-        def interrupt(number: int, _frame: FrameType | None) -> None:
+        Those that the process ignores stay ignored, as nohup wants it.
+        """
+
+        def interrupt(number: int, frame: FrameType | None) -> None:
             self.received = number
-            signal.raise_signal(signal.SIGINT)
+            # The handler itself: SIGINT may be ignored, as in jobs that a script starts in the background.
+            handler = signal.getsignal(signal.SIGINT)
+            (handler if callable(handler) else signal.default_int_handler)(number, frame)
 
         numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+        numbers = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
         try:
             before = {number: signal.signal(number, interrupt) for number in numbers}
         except ValueError:

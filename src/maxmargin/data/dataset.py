@@ -104,7 +104,7 @@ class LabelledPoints:
     def tasks(self) -> Iterator[Dataset]:
         """Yield the two-class problem, or for more classes each class against the rest."""
         for positive in [1] if self.n_tasks == 1 else range(self.n_tasks):
-            signs = np.where(self.codes == positive, 1.0, -1.0)
+            signs = 2.0 * (self.codes == positive) - 1.0
             yield Dataset(self.points, signs, self.weights)
 
 
@@ -241,12 +241,18 @@ class ClassPairs(_SplitOtherwise):
         return list(combinations(range(len(self.classes)), 2))
 
     @cached_property
+    def rows_by_class(self) -> tuple[np.ndarray, list[int]]:
+        """All rows, one class after the other, and where each class begins; last the number of rows."""
+        codes = self.labelled.codes
+        sizes = np.bincount(codes, minlength=len(self.classes)).tolist()
+        return np.argsort(codes, kind="stable"), list(accumulate(sizes, initial=0))
+
+    @cached_property
     def rows_of_class(self) -> list[np.ndarray]:
         """The rows of each class."""
-        codes = self.labelled.codes
-        order, sizes = np.argsort(codes, kind="stable"), np.bincount(codes, minlength=len(self.classes)).tolist()
+        order, cuts = self.rows_by_class
         # np.split takes ten times as long.
-        return [order[first:last] for first, last in pairwise(accumulate(sizes, initial=0))]
+        return [order[first:last] for first, last in pairwise(cuts)]
 
     @property
     def n_tasks(self) -> int:

@@ -4,8 +4,7 @@ The limit is that of the calling context. Passes ask it between two blocks; thre
 ``contextvars.copy_context``.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 
 _must_end: ContextVar[Callable[[], bool] | None] = ContextVar("must_end", default=None)
@@ -15,14 +14,22 @@ class InterruptedPassError(Exception):
     """A pass over the rows was broken off: its time was over."""
 
 
-@contextmanager
-def ending_when(must_end: Callable[[], bool]) -> Iterator[None]:
-    """Within the context, passes over the rows raise InterruptedPassError once ``must_end()`` is true."""
-    token = _must_end.set(must_end)
-    try:
-        yield
-    finally:
-        _must_end.reset(token)
+class ending_when:  # noqa: N801
+    """Within the context, passes over the rows raise InterruptedPassError once ``must_end()`` is true.
+
+    Parameters
+    ----------
+    must_end : callable
+    """
+
+    def __init__(self, must_end: Callable[[], bool]) -> None:
+        self._within = must_end
+
+    def __enter__(self) -> None:
+        self._token = _must_end.set(self._within)
+
+    def __exit__(self, *error: object) -> None:
+        _must_end.reset(self._token)
 
 
 def check_interruption() -> None:

@@ -248,11 +248,11 @@ class Points:
         return result
 
     def combination_around(self, place: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-        """sum_i c_i (x_i - place) of a dense matrix."""
-        total = np.zeros(self.n_columns)
+        """sum_i c_i (x_i - place) of a dense matrix, for one vector of coefficients (n,) or several (n, k)."""
+        total = np.zeros((*coefficients.shape[1:], self.n_columns))
         for part in self._blocks():
-            total += coefficients[part] @ (self._wide(part) - place)
-        return total
+            total += coefficients[part].T @ (self._wide(part) - place)
+        return total.T
 
     def squares_of_columns(self, coefficients: np.ndarray | None = None) -> np.ndarray:
         """sum_i c_i x_ij², one for each column; without coefficients every c_i is one."""
@@ -270,7 +270,8 @@ class Points:
         """sum_i c_i (x_ij - place_j)² of a dense matrix, one for each column."""
         total = np.zeros(self.n_columns)
         for part in self._blocks():
-            total += coefficients[part] @ np.square(self._wide(part) - place)
+            differences = self._wide(part) - place
+            total += coefficients[part] @ np.square(differences, out=differences)
         return total
 
     def combination(self, coefficients: np.ndarray) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Memory layouts of rows, dense and compressed sparse, as the compiled loops read them."""
 
+import math
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -9,6 +10,9 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
 ValueT = TypeVar("ValueT")
+
+# Numbers up to which BLAS sums in the calling thread alone.
+FEW_NUMBERS = 1 << 13
 
 
 class SparseMatrix(Protocol):
@@ -75,7 +79,11 @@ if TYPE_CHECKING:
     def is_sparse(matrix: object) -> TypeIs[SparseMatrix]:
         """Whether a matrix is sparse."""
 else:
-    is_sparse = sp.issparse
+
+    def is_sparse(matrix: object) -> bool:
+        """Whether a matrix is sparse."""
+        # SciPy's test takes longer than many a product with a small matrix.
+        return type(matrix) is not np.ndarray and sp.issparse(matrix)
 
 
 class DenseRows(NamedTuple):
@@ -113,6 +121,16 @@ def rows_of(matrix: Matrix) -> Rows:
 def as_dense(matrix: Matrix) -> np.ndarray:
     """The matrix itself, or a sparse one as an array."""
     return matrix.toarray() if is_sparse(matrix) else matrix
+
+
+def is_short_and_finite(values: np.ndarray) -> bool:
+    """Whether there are few numbers, with a finite sum of squares: then all are finite. No threads are started."""
+    return values.size <= FEW_NUMBERS and math.isfinite(np.vdot(values, values))
+
+
+def all_finite(values: np.ndarray) -> bool:
+    """Whether all numbers are finite."""
+    return is_short_and_finite(values) or np.count_nonzero(np.isfinite(values)) == values.size
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

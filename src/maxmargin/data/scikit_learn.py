@@ -8,6 +8,7 @@ plainly right themselves, and leave everything else, and all errors, to scikit-l
 import re
 import sys
 from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -38,16 +39,43 @@ __all__ = [
     "validate_parameter_constraints",
 ]
 
+FitT = TypeVar("FitT", bound=Callable[..., Any])
 Rest = ParamSpec("Rest")
 ReturnT = TypeVar("ReturnT")
 
 if TYPE_CHECKING or uses_scikit_learn() or "sklearn" in sys.modules:
-    from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin, _fit_context
+    from sklearn import get_config
+    from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
+    from sklearn.base import _fit_context as _in_contexts
     from sklearn.callback import CallbackSupportMixin
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
     from sklearn.utils.metadata_routing import UNUSED
     from sklearn.utils.metaestimators import available_if
+
+    def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[FitT], FitT]:
+        """scikit-learn's decorator of this name, without its contexts where they have nothing to do.
+
+        They end callbacks, and hold off checks of nested estimators, of which there are none; entering them takes as
+        long as the certificate of a small fit's class.
+        """
+
+        def decorate(fit: FitT) -> FitT:
+            in_contexts: Any = _in_contexts(prefer_skip_nested_validation=prefer_skip_nested_validation)(fit)
+            if fit.__name__ != "fit":
+                return in_contexts  # type: ignore[no-any-return]
+
+            @wraps(fit)
+            def checked(model: Any, *arguments: Any, **options: Any) -> Any:
+                if has_callbacks(model) or get_config()["skip_parameter_validation"]:
+                    return in_contexts(model, *arguments, **options)
+                model._validate_params()
+                return fit(model, *arguments, **options)
+
+            return checked  # type: ignore[return-value]
+
+        return decorate
+
 else:
     from maxmargin.data.stand_ins import (
         UNUSED,
@@ -68,6 +96,7 @@ else:
 # Checks that are needed where an argument is not plainly right, imported on first use.
 _HOME_OF = {
     "_check_sample_weight": "sklearn.utils.validation",
+    "accuracy_score": "sklearn.metrics",
     "assert_all_finite": "sklearn.utils",
     "check_array": "sklearn.utils",
     "check_classification_targets": "sklearn.utils.multiclass",

@@ -15,7 +15,7 @@ from maxmargin.data.exact_numbers import float64_rounds
 from maxmargin.data.labels import encode_as, encode_labels
 from maxmargin.data.memory import available_memory
 from maxmargin.data.points import Points
-from maxmargin.data.rows import Matrix, SparseMatrix, aligned, is_sparse
+from maxmargin.data.rows import Matrix, SparseMatrix, aligned, is_short_and_finite, is_sparse
 from maxmargin.data.scikit_learn import naming
 from maxmargin.data.user_warnings import warn_user
 
@@ -245,6 +245,8 @@ def _are_plain_targets(X: UserArray, y: UserArray) -> bool:
 
 def _is_finite(values: np.ndarray) -> bool:
     """Whether all values are finite; not where only their sum is too large."""
+    if is_short_and_finite(values):
+        return True
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(values.sum()))
 

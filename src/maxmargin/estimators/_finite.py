@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.certificates import PerClass
+from maxmargin.data.rows import all_finite
 
 # Attributes in which an infinite number is the right answer. History: the bounds of a run before it has any. Margin:
 # 1/||w|| of w = 0, and the smallest distance of a point to a hyperplane that does not exist. Objective: the hard margin
@@ -59,8 +60,10 @@ def is_finite(value: Any, *, may_be_infinite: bool = False) -> bool:
     if isinstance(value, np.ndarray):
         if value.dtype.kind != "f":
             return True
-        found = np.isnan(value) if may_be_infinite else ~np.isfinite(value)
-        return np.count_nonzero(found) == 0
+        return all_finite(value) or (may_be_infinite and np.count_nonzero(np.isnan(value)) == 0)
+    if isinstance(value, (int, str)):
+        # A status, for example.
+        return True
     if isinstance(value, list) and value and isinstance(value[0], list):
         # The histories of several tasks.
         value = list(chain.from_iterable(value))

@@ -279,12 +279,20 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
         duals[:, self.support_] = self._duals
         if len(self.classes_) == 2:
             return [duals[0]]
+        order, cuts = pairs.rows_by_class
         codes = np.full(pairs.points.n_rows, -1)
         codes[self.support_] = np.repeat(np.arange(len(self.classes_)), self._n_support)
-        betas = []
-        for pair, (first, second) in zip(pairs.tasks(), pairs.pairs, strict=True):
+        same_classes = np.array_equal(codes[self.support_], pairs.labelled.codes[self.support_])
+        duals, codes, betas = duals[:, order], codes[order], []
+        for first, second in pairs.pairs:
             check_interruption()
-            own, of_first, of_second = codes[pair.rows], duals[second - 1, pair.rows], duals[first, pair.rows]
+            parts = slice(cuts[first], cuts[first + 1]), slice(cuts[second], cuts[second + 1])
+            if same_classes:
+                betas.append(np.concatenate([duals[second - 1, parts[0]], duals[first, parts[1]]]))
+                continue
+            own, of_first, of_second = (
+                np.concatenate([values[part] for part in parts]) for values in (codes, duals[second - 1], duals[first])
+            )
             betas.append(np.where(own == first, of_first, np.where(own == second, of_second, 0.0)))
         return betas
 
@@ -350,18 +358,21 @@ class KernelClassifier(KernelSVM, CertifiedClassifier):
         """Arrange the duals of all pairs by class, as scikit-learn does."""
         labelled = pairs.labelled
         n_classes, n_rows = len(labelled.classes), labelled.points.n_rows
+        order, cuts = pairs.rows_by_class
+        # The rows of all classes, one class after the other.
         whole = np.zeros((n_classes - 1, n_rows))
         if n_classes == 2:
-            whole[0] = betas[0]
+            whole[0] = betas[0][order]
         else:
             for (first, second), beta in zip(pairs.pairs, betas, strict=True):
-                own, other = pairs.rows_of_class[first], pairs.rows_of_class[second]
-                whole[second - 1, own], whole[first, other] = beta[: own.size], beta[own.size :]
+                size = cuts[first + 1] - cuts[first]
+                whole[second - 1, cuts[first] : cuts[first + 1]] = beta[:size]
+                whole[first, cuts[second] : cuts[second + 1]] = beta[size:]
         used = np.flatnonzero(whole.any(axis=0))
         self.classes_ = labelled.classes
-        self.support_ = used[np.argsort(labelled.codes[used], kind="stable")].astype(np.int32)
-        self._n_support = np.bincount(labelled.codes[used], minlength=n_classes).astype(np.int32)
-        self._duals = whole[:, self.support_]
+        self.support_ = order[used].astype(np.int32)
+        self._n_support = np.bincount(labelled.codes[self.support_], minlength=n_classes).astype(np.int32)
+        self._duals = whole[:, used]
         self.support_vectors_ = self._support_vectors_at(labelled.points, self.support_)
         self._n_rows = n_rows
 

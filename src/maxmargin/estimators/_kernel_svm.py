@@ -35,6 +35,9 @@ SHARE_OF_TOL = 0.9
 # decision function was up to 1.2 times nearer to the optimum on benchmark sets, at a half never.
 SHARE_OF_VIOLATION = 0.5
 
+# Kernel values of all pairs of classes from which on a fit takes several threads; SMO and certificates need more.
+VALUES_WORTH_THREADS = 1 << 20
+
 # Parts of the docstrings of kernel machines: the parameters of all, the attributes of those with one expansion.
 KERNEL_PARAMETERS = """
 kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
@@ -175,7 +178,12 @@ class KernelSVM(KernelModel, RegularizedModel):
         # Steps on pairs are counted, and callbacks are called after blocks of them.
         return None
 
-    def _options(self, tasks: Tasks) -> SMOOptions:  # noqa: ARG002
+    def _threads_of(self, tasks: Tasks) -> int:
+        """The threads of a fit; few kernel values take one, and asking joblib takes as long as many of them."""
+        n_values = tasks.points.n_rows**2 * len(getattr(tasks, "classes", "1"))
+        return 1 if self.n_jobs is None and n_values < VALUES_WORTH_THREADS else self._n_threads()
+
+    def _options(self, tasks: Tasks) -> SMOOptions:
         tol = SHARE_OF_TOL * self.tol
         return SMOOptions(
             # LIBSVM's termination test: a small gap alone leaves decision functions farther from the optimum.
@@ -183,7 +191,7 @@ class KernelSVM(KernelModel, RegularizedModel):
             tol=gap_of_width(tol) if math.isinf(self.C) else tol,
             max_iter=math.inf if self.max_iter == -1 else self.max_iter,
             # Small pairs of classes run several at once and take one thread each, large ones take all of them.
-            n_threads=self._n_threads(),
+            n_threads=self._threads_of(tasks),
             cache_size=self.cache_size,
             shrinking=self.shrinking,
         )

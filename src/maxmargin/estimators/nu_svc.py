@@ -99,7 +99,7 @@ class NuSVC(KernelClassifier):
     }
 
     def _problems(self, tasks: Any) -> NuPairProblems:
-        return NuPairProblems(tasks, self._kernel, float(self.nu), self._n_threads())
+        return NuPairProblems(tasks, self._kernel, float(self.nu), self._threads_of(tasks))
 
     def _scaled(self, beta: np.ndarray, intercept: Any) -> tuple[np.ndarray, float]:
         """Divided by rho; a run that was stopped early may have none that is positive, and is left as it is."""

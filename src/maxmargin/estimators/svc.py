@@ -153,7 +153,7 @@ class SVC(KernelClassifier):
             raise ValueError("C=inf, the hard margin, needs a feature space; kernel='sigmoid' has none: use C < inf.")
 
     def _problems(self, tasks: Any) -> PairProblems:
-        return PairProblems(tasks, self._kernel, self.C, self._n_threads())
+        return PairProblems(tasks, self._kernel, self.C, self._threads_of(tasks))
 
     def _pair_proofs(self, problems: Any, betas: Sequence[np.ndarray]) -> Sequence[Certificate]:
         return measure_pair_gaps(problems, betas, self.intercept_, self.tol)

@@ -109,7 +109,7 @@ class SVR(KernelRegressor, EpsilonInsensitiveRegressor):
             weights = (weights > 0.0).astype(np.float64)
         loss = epsilon_insensitive(data.targets, weights, self.C, self.epsilon)
         points = self._points_of_kernel(data.points)
-        return KernelSVMProblem(points, self._kernel, loss, n_threads=self._n_threads())
+        return KernelSVMProblem(points, self._kernel, loss, n_threads=self._threads_of(data))
 
     def _name_of_solver(self, problem: KernelSVMProblem) -> str:
         return "hard" if problem.hard else "soft"

@@ -1,7 +1,8 @@
-"""Dual coordinate ascent: one dual variable at a time is set to its optimum.
+"""Dual coordinate ascent: one dual variable at a time is set to its optimum, or beyond it by over-relaxation.
 
 Hsieh, Chang, Lin, Keerthi, Sundararajan, "A dual coordinate descent method for large-scale linear SVM", 2008
-(Algorithm 1, and shrinking as in its section 3.2); Ho, Lin, "Large-scale linear support vector regression", 2012.
+(Algorithm 1, and shrinking as in its section 3.2); Mangasarian, Musicant, "Successive overrelaxation for support vector
+machines", 1999; Ho, Lin, "Large-scale linear support vector regression", 2012.
 """
 
 from typing import NamedTuple

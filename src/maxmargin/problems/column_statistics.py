@@ -43,7 +43,7 @@ class ColumnStatistics:
     deviations: np.ndarray
 
     def combination(self, coefficients: np.ndarray) -> np.ndarray:
-        """Compute sum_i c_i (x_i - offset)."""
+        """Compute sum_i c_i (x_i - offset), for one vector of coefficients (n,) or several (n, k)."""
         around = self.shifted_points.combination_around(self.offset[self.shifted], coefficients)
         if self.shifted.size == self.offset.size:
             return around

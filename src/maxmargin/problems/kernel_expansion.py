@@ -36,7 +36,7 @@ MOST_BLOCK_PRODUCTS = 1 << 29
 # Rows per block of sparse data that are not made dense.
 SPARSE_ROWS_PER_BLOCK = 512
 # Entries up to which the support is converted once and kept; a larger one is converted again for every block of rows.
-KEPT_ENTRIES = 1 << 23
+KEPT_SUPPORT_ENTRIES = 1 << 23
 # Sums of products of integers are exact in single precision up to this value.
 LARGEST_EXACT_SINGLE = 2.0**24
 
@@ -165,7 +165,7 @@ class KernelExpansion:
         self.parts = [slice(start, min(places.size, start + size)) for start in starts]
         self._kept: list[RowBlock] | None = None
         entries_per_row = matrix.shape[1] if self._dense or not is_sparse(matrix) else matrix.nnz / matrix.shape[0]
-        if self.in_threads and places.size * entries_per_row <= KEPT_ENTRIES:
+        if self.in_threads and places.size * entries_per_row <= KEPT_SUPPORT_ENTRIES:
             self._kept = [self.row_block(places[part]) for part in self.parts]
 
     def row_block(self, places: np.ndarray | slice) -> RowBlock:

@@ -150,17 +150,19 @@ class LinearSVMProblem(PenalizedIntercept):
 
     def uppers(self) -> np.ndarray:
         """The largest value of each dual."""
-        return np.where(self.counts_above, self._bounds, 0.0)
+        loss = self.loss
+        if math.isinf(loss.box_bound):
+            return np.where(self.counts_above, math.inf, 0.0)
+        bounds = loss.box_bound * loss.weights
+        return np.where(loss.targets > 0.0, bounds, 0.0) if loss.one_sided else bounds
 
     def lowers(self) -> np.ndarray:
         """The smallest value of each dual."""
-        return np.where(self.counts_below, -self._bounds, 0.0)
-
-    @property
-    def _bounds(self) -> np.ndarray | float:
-        """The largest size of each dual that counts."""
-        bound = self.loss.box_bound
-        return bound if math.isinf(bound) else bound * self.loss.weights
+        loss = self.loss
+        if math.isinf(loss.box_bound):
+            return np.where(self.counts_below, -math.inf, 0.0)
+        bounds = -loss.box_bound * loss.weights
+        return np.where(loss.targets < 0.0, bounds, 0.0) if loss.one_sided else bounds
 
     def curvatures(self) -> np.ndarray | float:
         """The coefficient of beta_i²/2 in the dual terms; a number where it is zero for all."""
@@ -217,8 +219,22 @@ class LinearSVMProblem(PenalizedIntercept):
         """Project duals onto the box."""
         within = np.empty_like(beta)
         for rows, part in self.parts():
-            np.clip(beta[rows], part.lowers(), part.uppers(), out=within[rows])
+            within[rows] = part._projected(beta[rows])
         return within
+
+    def _projected(self, beta: np.ndarray) -> np.ndarray:
+        """The projection in one block; numpy.clip takes as long for few rows as ten comparisons."""
+        loss = self.loss
+        # Of a one-sided loss the duals have the signs of the targets.
+        sizes: np.ndarray = np.maximum(beta * loss.targets, 0.0) if loss.one_sided else np.abs(beta)
+        if not math.isinf(loss.box_bound):
+            sizes = np.minimum(sizes, loss.box_bound * loss.weights)
+        elif np.count_nonzero(loss.weights) < loss.weights.size:
+            sizes = np.where(loss.weights > 0.0, sizes, 0.0)
+        # Zero has no sign.
+        signed: np.ndarray = sizes * loss.targets if loss.one_sided else np.copysign(sizes, beta)
+        signed += 0.0
+        return signed
 
     def balanced(self, beta: np.ndarray) -> np.ndarray:
         """Scale, in place, the heavier sign of duals in their box where the intercept is free: they sum to zero."""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from maxmargin.data import ClassPair, ClassPairs
 from maxmargin.data.blas import one_blas_thread
 from maxmargin.data.interruption import check_interruption
 from maxmargin.problems.kernel_expansion import (
-    KEPT_ENTRIES,
+    KEPT_SUPPORT_ENTRIES,
     KernelExpansion,
     each_block,
     rows_at_once,
@@ -75,9 +75,9 @@ class PairProblems(Sequence[KernelSVMProblem]):
 
     def extremes_of(self, values: np.ndarray) -> list[tuple[float, float]]:
         """The smallest and the largest of some values of all points, for the rows of every pair of several classes."""
-        sizes = [rows.size for rows in self.pairs.rows_of_class]
-        ordered, starts = values[np.concatenate(self.pairs.rows_of_class)], [0, *accumulate(sizes[:-1])]
-        least, most = (extreme.reduceat(ordered, starts).tolist() for extreme in (np.minimum, np.maximum))
+        order, cuts = self.pairs.rows_by_class
+        ordered = values[order]
+        least, most = (extreme.reduceat(ordered, cuts[:-1]).tolist() for extreme in (np.minimum, np.maximum))
         return [
             (min(least[first], least[second]), max(most[first], most[second])) for first, second in self.pairs.pairs
         ]
@@ -105,51 +105,52 @@ class PairProblems(Sequence[KernelSVMProblem]):
             halves[first, second], halves[second, first] = beta[:cut], beta[cut:]
         scores: dict[tuple[int, int], np.ndarray] = {}
         if built_in(self.kernel):
-            scores = self._scores_at_once(sizes, halves)
+            scores = self._scores_at_once(halves)
         for own in range(len(sizes)) if not scores else ():
             others = [other for other in range(len(sizes)) if other != own]
             for other, column in zip(others, self._scores_of_class(own, others, halves), strict=True):
                 scores[own, other] = column
         return [np.concatenate([scores[first, second], scores[second, first]]) for first, second in self.pairs.pairs]
 
-    def _scores_at_once(
-        self, sizes: list[int], halves: dict[tuple[int, int], np.ndarray]
-    ) -> dict[tuple[int, int], np.ndarray]:
+    def _scores_at_once(self, halves: dict[tuple[int, int], np.ndarray]) -> dict[tuple[int, int], np.ndarray]:
         """The scores of every class in its pairs, by its kernel values with the whole support; none if these are many.
 
         They are evaluated once.
         """
-        cuts = list(accumulate(sizes, initial=0))
-        rows, duals = np.concatenate(self.pairs.rows_of_class), np.zeros((cuts[-1], len(sizes)))
+        rows, cuts = self.pairs.rows_by_class
+        n_classes = len(cuts) - 1
+        duals = np.zeros((n_classes, rows.size))
         for (own, other), half in halves.items():
-            duals[cuts[own] : cuts[own + 1], other] = half
-        used = duals.any(axis=1)
-        support = duals[used]
-        if rows.size * len(support) > MOST_ENTRIES or len(support) * self._points.longest_row > KEPT_ENTRIES:
+            duals[other, cuts[own] : cuts[own + 1]] = half
+        used = duals.any(axis=0)
+        support = duals[:, used]
+        n_support = support.shape[1]
+        if rows.size * n_support > MOST_ENTRIES or n_support * self._points.longest_row > KEPT_SUPPORT_ENTRIES:
             return {}
-        expansion = KernelExpansion(self.kernel, self._points.matrix, rows[used], support, split=self._split)
+        expansion = KernelExpansion(self.kernel, self._points.matrix, rows[used], support.T, split=self._split)
         columns = np.concatenate([[0], np.cumsum(used)])[cuts].tolist()
         of_class = [slice(first, last) for first, last in pairwise(columns)]
         scores: dict[tuple[int, int], np.ndarray] = {}
 
         def fill(own: int, values: np.ndarray) -> None:
-            within = values[:, of_class[own]] @ support[of_class[own]]
+            within = support[:, of_class[own]] @ values[:, of_class[own]].T
             for other, part in enumerate(of_class):
                 if other != own:
-                    scores[own, other] = within[:, other] + values[:, part] @ support[part, own]
+                    within[other] += values[:, part] @ support[own, part]
+                    scores[own, other] = within[other]
 
         def evaluate(own: int) -> None:
             fill(own, expansion.values(expansion.row_block(self.pairs.rows_of_class[own])))
 
-        if rows.size * len(support) <= ENTRIES_OF_BLOCK:
+        if rows.size * support.shape[1] <= ENTRIES_OF_BLOCK:
             with one_blas_thread():
                 values = expansion.values(expansion.row_block(rows))
                 for own, (first, last) in enumerate(pairwise(cuts)):
                     check_interruption()
                     fill(own, values[first:last])
             return scores
-        n_threads = self._n_threads if rows.size * len(support) >= ENTRIES_FOR_THREADS else 1
-        run_jobs([partial(evaluate, own) for own in range(len(sizes))], n_threads)
+        n_threads = self._n_threads if rows.size * support.shape[1] >= ENTRIES_FOR_THREADS else 1
+        run_jobs([partial(evaluate, own) for own in range(n_classes)], n_threads)
         return scores
 
     def _scores_of_class(self, own: int, others: list[int], halves: dict[tuple[int, int], np.ndarray]) -> np.ndarray:

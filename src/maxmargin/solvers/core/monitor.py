@@ -7,9 +7,8 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import FrameType
@@ -75,7 +74,7 @@ class Monitor:
         values of the last coefficients.
     on_step : callable or None
         Called after every iteration; returns True to stop.
-    stop_requested : threading.Event
+    stop_requested : StopRequest
         Set, by Ctrl-C's handler or another thread, to stop at the next safe point.
     record_of_task : TaskRecord or None
         What checkpoints keep of the run.
@@ -83,7 +82,7 @@ class Monitor:
 
     max_time: float | None = None
     on_step: Callable[[StepReport], bool] | None = None
-    stop_requested: threading.Event = field(default_factory=threading.Event)
+    stop_requested: "StopRequest" = field(default_factory=lambda: StopRequest())
     started: float = field(default_factory=time.perf_counter)
     seconds_per_entry: float = 0.0
     reserve: float = 0.0
@@ -231,43 +230,56 @@ def steps_per_call(monitor: Monitor, n_entries: int) -> int:
     return 1 if is_watched else max(1, ENTRIES_PER_SMALL_CALL // max(1, n_entries))
 
 
-class StopRequest(threading.Event):
-    """The request to stop at the next safe point, and when it was made."""
+class StopRequest:
+    """The request to stop at the next safe point, and when it was made: a flag, for nobody waits for it.
 
-    requested_at = math.inf
+    An Event with its condition and its lock takes longer than the linear system of a small fit.
+    """
+
+    def __init__(self) -> None:
+        self._is_set, self.requested_at = False, math.inf
 
     def set(self) -> None:
         """Make the request."""
         self.requested_at = min(self.requested_at, time.perf_counter())
-        super().set()
+        self._is_set = True
+
+    def is_set(self) -> bool:
+        """Whether it was made."""
+        return self._is_set
 
 
-@contextmanager
-def interrupt_handler() -> Iterator[StopRequest]:
+class interrupt_handler:  # noqa: N801
     """Turn the first Ctrl-C into a request to stop at the next safe point, and raise it once the model is stored.
 
     An exception in the middle of a call would lose the model. A second Ctrl-C is raised at once, as usual. A fit within
     another one shares its request. Outside the main thread, and where the program has a handler of its own, nothing is
-    changed.
+    changed. Where the process ignores Ctrl-C it stays ignored, but handlers of other signals may call this one. The
+    context's value is the request.
     """
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    handler = _signal.getsignal(signal.SIGINT)
-    outer: StopRequest | None = getattr(handler, "stop_requested", None) if in_main_thread else None
-    stop_requested = outer or StopRequest()
-    if not in_main_thread or handler is not signal.default_int_handler:
-        yield stop_requested
-        return
 
-    def ask(number: int, frame: FrameType | None) -> None:
-        if stop_requested.is_set():
-            signal.default_int_handler(number, frame)
-        stop_requested.set()
+    def __enter__(self) -> StopRequest:
+        in_main_thread = threading.current_thread() is threading.main_thread()
+        handler = self._handler = _signal.getsignal(signal.SIGINT)
+        outer: StopRequest | None = getattr(handler, "stop_requested", None) if in_main_thread else None
+        stop_requested = self._stop_requested = outer or StopRequest()
+        is_ignored = handler == signal.SIG_IGN
+        self._is_set = in_main_thread and (is_ignored or handler is signal.default_int_handler)
+        if self._is_set:
 
-    ask.stop_requested = stop_requested  # type: ignore[attr-defined]
-    _signal.signal(signal.SIGINT, ask)
-    try:
-        yield stop_requested
-    finally:
-        _signal.signal(signal.SIGINT, signal.default_int_handler)
-    if stop_requested.is_set():
-        raise KeyboardInterrupt
+            def ask(number: int, frame: FrameType | None) -> None:
+                if is_ignored and number == signal.SIGINT:
+                    return
+                if stop_requested.is_set():
+                    signal.default_int_handler(number, frame)
+                stop_requested.set()
+
+            ask.stop_requested = stop_requested  # type: ignore[attr-defined]
+            _signal.signal(signal.SIGINT, ask)
+        return stop_requested
+
+    def __exit__(self, kind: type | None, *error: object) -> None:
+        if self._is_set:
+            _signal.signal(signal.SIGINT, self._handler)
+            if kind is None and self._stop_requested.is_set():
+                raise KeyboardInterrupt

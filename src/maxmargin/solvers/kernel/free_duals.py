@@ -31,7 +31,7 @@ ROUNDING = {np.dtype(np.float32): 6e-8, np.dtype(np.float64): 1e-13}
 MOST_SOLVES = 12
 # New duals in a small working set, and free duals that it keeps: with 1024 of them a step takes three times as long,
 # and few are saved (measured).
-SMALL_SET, KEPT = 96, 160
+SMALL_SET, KEPT_IN_SMALL_SET = 96, 160
 # Small sets are chosen within a large one where they are at most this share of it: else that takes more time than it
 # saves.
 SHARE_OF_SET = 0.25
@@ -133,8 +133,8 @@ def ascend_working_set(gram: np.ndarray, duals: Duals, tol: float, max_steps: in
     while n_steps < max_steps:
         beta, residuals = duals.beta.copy(), duals.residuals.copy()
         most = min(max_steps - n_steps, max(FEWEST_STEPS, newton.steps_left(duals)))
-        if min(KEPT, free_places(duals).size) + SMALL_SET <= SHARE_OF_SET * duals.beta.size:
-            sets = WorkingSets(SMALL_SET, KEPT, VIOLATION_SHARE, most, most, tol, gap=-1.0, accepted=0.0)
+        if min(KEPT_IN_SMALL_SET, free_places(duals).size) + SMALL_SET <= SHARE_OF_SET * duals.beta.size:
+            sets = WorkingSets(SMALL_SET, KEPT_IN_SMALL_SET, VIOLATION_SHARE, most, most, tol, gap=-1.0, accepted=0.0)
             # Without a gap, the targets are not needed.
             made, violation, _ = ascend_working_sets(
                 gram, Segments(0, duals.beta.size, 0), duals, duals.residuals, sets

@@ -26,7 +26,7 @@ from maxmargin.problems.kernels import built_in
 from maxmargin.problems.one_vs_one import PairProblems
 from maxmargin.solvers.core import Monitor, Result, Status
 from maxmargin.solvers.kernel import smo, smo_full_matrix
-from maxmargin.solvers.kernel.base import SMOOptions, dtype_computed, initial_result
+from maxmargin.solvers.kernel.base import SMOOptions, dtype_computed
 from maxmargin.solvers.kernel.kernel_cache import KernelCache
 from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelMatrix
 from maxmargin.solvers.kernel.smo import largest_places
@@ -55,6 +55,9 @@ MOST_ROUNDS = 16
 # Entries of the kernel matrices of all pairs from which on they are solved in threads.
 WORK_PER_THREAD = 1 << 21
 
+
+# w in the feature space of a kernel.
+NO_COEFFICIENTS = np.empty(0)
 
 PairResult: TypeAlias = Result[float] | Result[np.ndarray]
 
@@ -139,8 +142,8 @@ def takes_long_calls(monitor: Monitor, options: SMOOptions) -> bool:
 def position_of(pairs: ClassPairs, problem: KernelProblem) -> tuple[int, int]:
     """The classes of a pair's problem."""
     assert problem.rows is not None
-    first, second = pairs.labelled.codes[problem.rows[[0, -1]]].tolist()
-    return first, second
+    codes = pairs.labelled.codes
+    return int(codes[problem.rows[0]]), int(codes[problem.rows[-1]])
 
 
 class JointPairs:
@@ -164,9 +167,9 @@ class JointPairs:
     ) -> None:
         self._pairs, self._problem, self._options, self._matrices = pairs, problem, options, matrices
         self._stored = options.dtype_for(problem)
-        rows = self._rows = np.concatenate(pairs.rows_of_class)
+        rows, cuts = pairs.rows_by_class
         self._sizes = [part.size for part in pairs.rows_of_class]
-        self._cuts = np.array(list(accumulate(self._sizes, initial=0)))
+        self._rows, self._cuts = rows, np.array(cuts)
         self._bounds = problem.loss.box_bound * problem.loss.weights[rows]
         of_pairs = [self._sizes[first] + self._sizes[second] for first, second in pairs.pairs]
         self._ends = list(accumulate(of_pairs, initial=0))
@@ -191,11 +194,8 @@ class JointPairs:
         steps, violation, b, primal, gap = self._values[k].tolist()
         if not (self._is_reached[k] and math.isfinite(b)):
             return None
-        result = initial_result(problem)
-        result.beta = self._betas[self._ends[k] : self._ends[k + 1]]
-        result.n_iter, result.intercept, result.primal, result.dual = int(steps), b, primal, primal - gap
-        result.kkt_violation = violation
-        return result
+        beta = self._betas[self._ends[k] : self._ends[k + 1]]
+        return Result(NO_COEFFICIENTS, b, beta, primal, primal - gap, int(steps), kkt_violation=violation)
 
     def _solve_all(self, monitor: Monitor) -> None:
         """Solve all pairs, until there is an interrupt."""

@@ -18,7 +18,7 @@ from maxmargin.solvers.kernel.base import (
     initial_result,
     stall_test,
 )
-from maxmargin.solvers.kernel.free_duals import FEWEST_STEPS, KEPT, SMALL_SET, FreeSteps
+from maxmargin.solvers.kernel.free_duals import FEWEST_STEPS, KEPT_IN_SMALL_SET, SMALL_SET, FreeSteps
 from maxmargin.solvers.kernel.kernel_matrix import WORK_PER_COLUMN, KernelMatrix
 
 # The most rows, and the share of the cache that their kernel matrix may take.
@@ -85,7 +85,7 @@ def working_sets(n_rows: int, max_steps: float, violation: float, options: SMOOp
     """How a call on a kernel matrix of so many rows chooses working sets; a negative ``tol`` requires no gap."""
     return WorkingSets(
         size=SMALL_SET,
-        kept=KEPT,
+        kept=KEPT_IN_SMALL_SET,
         share=VIOLATION_SHARE,
         most=min(SETS_PER_CHECK, ROWS_PER_CHECK // n_rows + 1),
         max_steps=int(min(STEPS_PER_CHECK, max_steps)),

@@ -102,7 +102,7 @@ def _is_small(problem: LinearSVMProblem) -> bool:
     """Whether C is so small that a dual moves the score of its own row by less than 1, in the mean; see ``SMALL_C``."""
     if problem.has_free_intercept or not problem.loss.one_sided or _n_entries(problem) >= ENTRIES_OF_SMALL_C:
         return False
-    return problem.C * problem.points.typical_norm**2 < SMALL_C
+    return bool(problem.C * problem.points.typical_norm**2 < SMALL_C)
 
 
 def _nearly_parallel(points: Points) -> bool:

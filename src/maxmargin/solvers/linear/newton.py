@@ -73,7 +73,7 @@ CAUTION = 2.0
 # If scores move by more than this factor of the predicted range, the excluded rows are re-evaluated.
 SURPRISE = 1.5
 # The factor on the first proximal step size where the run starts from the duals of a similar problem.
-NEAR = 4.0
+SIGMA_FROM_DUALS = 4.0
 
 
 @solver({"a finite C": lambda problem, _: math.isfinite(problem.C)})
@@ -94,7 +94,7 @@ def solve(
             first = initial_point(problem, None if start is None else start.beta)
             if start is not None and best is None:
                 # Duals of a similar problem are near: smaller steps would only lead back to them.
-                first = replace(first, sigma=NEAR * first.sigma)
+                first = replace(first, sigma=SIGMA_FROM_DUALS * first.sigma)
         else:
             coarse = replace(options, tol=max(options.tol, GAP_OF_SAMPLE))
             found, width = solve_sample(sample, coarse, monitor.quiet(is_stage=True))

@@ -16,7 +16,7 @@ from maxmargin.solvers.core import Monitor, Options, Result
 from maxmargin.solvers.core.hessian import LARGEST_DIRECT, combination, signed_gram, solve_positive
 from maxmargin.solvers.core.subsample import FEWEST_ROWS_PER_COLUMN
 from maxmargin.solvers.linear import newton
-from maxmargin.solvers.linear.newton import NEAR
+from maxmargin.solvers.linear.newton import SIGMA_FROM_DUALS
 from maxmargin.solvers.linear.newton_blocks import sum_of_losses
 from maxmargin.solvers.linear.subsample import (
     FEWEST_PER_CLASS,
@@ -52,7 +52,7 @@ def continued(engine: DaskEngine[LinearSVMProblem], start: Result[float]) -> Sta
     points: object = engine.problem.points
     assert isinstance(points, PartitionedPoints)
     b = start.intercept = points.centring.intercept_here(start.w, start.intercept)
-    return Start(start.w, b, NEAR * engine.problem.C / _typical_residual(engine, start.w, b))
+    return Start(start.w, b, SIGMA_FROM_DUALS * engine.problem.C / _typical_residual(engine, start.w, b))
 
 
 def from_subsample(

@@ -80,7 +80,7 @@ def centred_rows(points: Points, rows: DenseRows, *, has_intercept: bool) -> tup
     matrix = np.ones((n_rows, n_columns + 1))
     entries = matrix[:, :n_columns]
     entries[:] = rows.values
-    means, squares = entries.sum(axis=0) / n_rows, np.einsum("ij,ij->j", entries, entries) / n_rows
+    means, squares = (np.ones(n_rows) @ rows.values) / n_rows, np.einsum("ij,ij->j", entries, entries) / n_rows
     centre = column_offsets(means, squares)
     if np.count_nonzero(centre):
         entries -= centre
