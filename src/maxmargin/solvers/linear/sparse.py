@@ -173,6 +173,7 @@ class SparseRun(SparseRounds[float]):
         self.weights = self.problem.C * self.problem.weights
         self.least_curvatures = self.least_curvature * self.weights
         self.duals, self.curvatures = np.empty(self.points.n_rows), np.empty(self.points.n_rows)
+        self.has_hessian = matrix_pays(self.points, EXPECTED_EPOCHS)
         # Near the solution few rows have a squared hinge, and Hessians take less time than epochs.
         self.epochs_pay = start is None or problem.is_logistic or not self.has_hessian
         self.so_far = np.array([0.0, 1.0, 0.0])
@@ -180,7 +181,6 @@ class SparseRun(SparseRounds[float]):
         self.credit = 0.0
         self.least_goal = GOAL_IF_PRECISE if options.tol < PRECISE_TOL else LEAST_GOAL
         self.goal = min(MOST_GOAL, max(self.least_goal, GOAL_SHARE * options.tol))
-        self.has_hessian = matrix_pays(self.points, EXPECTED_EPOCHS)
         self.alive = np.arange(self.w.size)
         self.size, self.last_chosen = FEW_COLUMNS, np.empty(0, dtype=np.intp)
         self.largest_size = self.w.size if self.points.is_sparse else MAX_COLUMNS
