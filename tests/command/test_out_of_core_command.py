@@ -143,11 +143,12 @@ import resource, sys
 from pathlib import Path
 
 import maxmargin.cli.app as app
-from maxmargin import LinearSVC
+from maxmargin import SVC, LinearSVC
 from maxmargin.files import open_store
 
 # What is loaded once.
 LinearSVC().fit(open_store({few!r}))
+SVC().fit(open_store({few!r}))
 used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + {left},) * 2)
 sys.argv = ["maxmargin", *{arguments}]

@@ -66,8 +66,8 @@ def test_a_copy_by_columns_ends_between_two_blocks():
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
 def test_descents_with_a_1_norm_end_within_the_copy(loss, monkeypatch):
     limit = Limit(monkeypatch, at=PARTS_OF_WIDE - 1)
-    choose = sparse.SparseRun.choose
-    monkeypatch.setattr(sparse.SparseRun, "choose", lambda run: limit.begin() or choose(run))
+    make_steps = sparse.SparseRun.make_steps
+    monkeypatch.setattr(sparse.SparseRun, "make_steps", lambda run: limit.begin() or make_steps(run))
     monkeypatch.setattr(sparse, "matrix_pays", lambda *_: False)
     monkeypatch.setattr(sparse, "preparations", lambda _: [])
     problem = SparseLinearProblem.of(Points(WIDE), SIGNS, np.ones(SIGNS.size), loss, 1.0)
@@ -119,10 +119,11 @@ def test_rows_of_a_kernel_perceptron_are_not_prepared_without_time(monkeypatch):
 X, CLASSES = make_classification(240, 6, n_informative=4, n_classes=4, n_clusters_per_class=1, random_state=0)
 
 
-@pytest.mark.parametrize("max_time", [None, 1e3])
+@pytest.mark.parametrize(("max_time", "evaluation"), [(None, "whole"), (1e3, "block")])
 @pytest.mark.filterwarnings("ignore::maxmargin.LimitWarning")
-def test_the_matrix_of_small_pairs_ends_at_a_limit(max_time, monkeypatch):
-    whole_rows, monitors, init = KernelMatrix.whole_rows, [], Monitor.__init__
+def test_the_matrix_of_small_pairs_ends_at_a_limit(max_time, evaluation, monkeypatch):
+    """The matrix of all rows without a time limit, that of each pair with one."""
+    evaluate, monitors, init, calls = getattr(KernelMatrix, evaluation), [], Monitor.__init__, []
 
     def made(monitor, *arguments, **options):
         init(monitor, *arguments, **options)
@@ -131,14 +132,16 @@ def test_the_matrix_of_small_pairs_ends_at_a_limit(max_time, monkeypatch):
     def interrupted(*arguments):
         # The first pair's run has begun, and its limits end the evaluation.
         monitors[-1].stop_requested.set()
-        whole_rows(*arguments)
-        raise AssertionError
+        calls.append(arguments)
+        return evaluate(*arguments)
 
     monkeypatch.setattr(Monitor, "__init__", made)
-    monkeypatch.setattr(KernelMatrix, "whole_rows", interrupted)
+    monkeypatch.setattr(KernelMatrix, evaluation, interrupted)
     model = mm.SVC(max_time=max_time, tol=1e-9)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, CLASSES)
+    # A pair's matrix has three blocks: each class by itself, and both.
+    assert len(calls) <= 3
     assert model.status_ == "interrupted"
     assert model.support_.size == 0
 
