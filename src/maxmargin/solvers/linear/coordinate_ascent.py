@@ -64,8 +64,8 @@ FALL_PER_CHECK = 0.7
 AHEAD, NEVER = 3, 1 << 62
 LONG_ROW = 32.0
 BYTES_TO_FETCH, BYTES_TO_FETCH_LONG = 1 << 20, 1 << 22
-# Bisections of the best multiple of w, each a pass over the scores. It is looked for at the end, and where the gap is
-# at most this many times the goal: it seldom takes more off.
+# Bisections of the best multiple of w, each a pass over the scores. It is looked for at the end, where slow progress
+# ends the run, and where the gap is at most this many times the goal: it seldom takes more off.
 N_BISECTIONS = 5
 NEAR_WITH_MULTIPLE = 4.0
 # After the first epochs, most of whose steps end at a bound, steps are so many times as long as to the optimum of their
@@ -359,7 +359,9 @@ class CoordinateRun:
             dual = dual_terms - 0.5 * square - self._of_intercept(total / problem.intercept_penalty)
         if dual > best.dual:
             best.dual, best.beta = dual, beta.copy()
-        most = math.inf if at_end else NEAR_WITH_MULTIPLE * self.options.tol
+        # The pace is judged by the gap, which a better multiple may halve.
+        always = at_end or self.options.switch_on_slow_progress
+        most = math.inf if always else NEAR_WITH_MULTIPLE * self.options.tol
         if self.options.tol < best.relative_gap <= most and best.relative_gap < math.inf:
             self._offer_multiple(with_b, square)
 
